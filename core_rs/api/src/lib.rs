@@ -1,0 +1,1 @@
+//! The contract in Rust: messages, validation, dispatch, errors.

@@ -1,0 +1,1 @@
+//! Namespaces, journal, apply, search and brief.

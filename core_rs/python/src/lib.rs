@@ -1,0 +1,1 @@
+//! The Python module recalld_sidecar._core.

@@ -1,0 +1,1 @@
+//! The LMDB store: schema, codecs, transactions.

@@ -1,0 +1,1 @@
+//! Vector search: exact scan, HNSW, quantisation; the room for foreign code.
