@@ -1,1 +1,28 @@
-//! The Python module recalld_sidecar._core.
+//! The Python module `recalld_sidecar._core`, as `_core.pyi` describes it.
+//!
+//! Values are converted, the GIL is released, errors and panics become `CoreError`: nothing else happens here. What
+//! a call means is in `recalld-api`.
+
+mod core;
+mod error;
+mod gate;
+mod log;
+mod tools;
+
+/// The Rust core.
+#[pyo3::pymodule]
+mod _core {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use crate::core::{Core, MethodMetrics, NamespaceStats, StoreStats};
+    #[pymodule_export]
+    use crate::tools::{boom, Problem, build_profile, count_tokens, embed, verify};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        crate::log::install();
+        module.add("CoreError", crate::error::exception_type(module.py())?)?;
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}

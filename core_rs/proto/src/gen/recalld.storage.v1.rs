@@ -239,3 +239,54 @@ pub struct RemoveOutcome {
     #[prost(string, repeated, tag = "4")]
     pub missing_keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
 }
+/// What a data directory is, written once when it is made.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct StoreIdentity {
+    /// Version of the layout of keys and values.
+    #[prost(uint32, tag = "1")]
+    pub format_version: u32,
+    /// Random: 16 bytes.
+    #[prost(bytes = "vec", tag = "2")]
+    pub store_id: ::prost::alloc::vec::Vec<u8>,
+    /// Name of the embedder of its vectors.
+    #[prost(string, tag = "3")]
+    pub embedder: ::prost::alloc::string::String,
+    /// Fingerprint of that embedder.
+    #[prost(string, tag = "4")]
+    pub embedder_fingerprint: ::prost::alloc::string::String,
+    /// Dimensions of a vector.
+    #[prost(uint32, tag = "5")]
+    pub dimensions: u32,
+    /// Version of the analysis that made its terms.
+    #[prost(uint32, tag = "6")]
+    pub analyzer_version: u32,
+}
+/// What is known of a namespace as a whole. All counts are of live memories but for `versions`.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NamespaceState {
+    /// Its segments.
+    #[prost(string, repeated, tag = "1")]
+    pub segments: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// The row that the next passage gets. Rows are never used again.
+    #[prost(uint32, tag = "2")]
+    pub next_row: u32,
+    /// Memories.
+    #[prost(uint64, tag = "3")]
+    pub memories: u64,
+    /// Versions kept, current ones included.
+    #[prost(uint64, tag = "4")]
+    pub versions: u64,
+    /// Passages.
+    #[prost(uint64, tag = "5")]
+    pub passages: u64,
+    /// Terms of all passages.
+    #[prost(uint64, tag = "6")]
+    pub terms: u64,
+    /// Tokens of all contents in o200k_base.
+    #[prost(uint64, tag = "7")]
+    pub content_tokens: u64,
+    /// The latest `occurred_at` that a memory ever had, microseconds since 1970 UTC: the instant from which a brief
+    /// measures recency.
+    #[prost(int64, tag = "8")]
+    pub latest_micros: i64,
+}

@@ -1,0 +1,340 @@
+"""The client for asyncio.
+
+The same as the one in `_client`, which a test holds it to, but for `await`. Nothing that both need may be
+written here.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import grpc
+import grpc.aio
+
+from . import _calls
+from ._channel import channel_options, methods
+from ._retry import Attempts, Policy
+from ._tokens import Tokens
+from ._types import (
+    Brief,
+    ContentFormat,
+    Deleted,
+    Details,
+    Item,
+    NamespaceStats,
+    Receipt,
+    Search,
+    Source,
+    StoreStats,
+    TimeRange,
+    TokenCounts,
+    Weights,
+)
+from .filters import Filter
+
+# ruff: noqa: A002 - `filter` is what the contract calls it
+# ruff: noqa: ASYNC109 - the server is told the deadline, which a timeout around the call could not do
+T = TypeVar("T")
+
+
+class AsyncClient:
+    """A connection to a sidecar, for asyncio. Belongs to the event loop of its first call.
+
+        async with AsyncClient("unix:/run/recalld.sock") as client:
+            alice = client.namespace("acme", "user", "alice")
+
+    `target` is `unix:/path` or `host:port`. `timeout` is the deadline of a call in seconds, all its attempts
+    together, when the call does not say its own. `retries` is how often a call is repeated, at most, when the
+    sidecar is unavailable or asks to come back later; a write repeated so is still one write. Connects with
+    the first call.
+    """
+
+    def __init__(self, target: str, *, timeout: float = 5.0, retries: int = 3) -> None:
+        self._target = target
+        self._policy = Policy(timeout=timeout, retries=retries)
+        self._tokens = Tokens()
+        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+        self._options = channel_options(target)
+        self._channel: grpc.aio.Channel | None = None
+        self._methods: dict[str, Any] = {}
+        self._closed = False
+
+    def namespace(self, *segments: str) -> "AsyncNamespace":
+        """Bind a namespace, such as `client.namespace("acme", "user", "alice")`; asks the server nothing."""
+        return AsyncNamespace(self, _calls.NamespaceCalls(segments, self._tokens))
+
+    async def count_tokens(
+        self, texts: Collection[str], *, encoding: str | None = None, timeout: float | None = None
+    ) -> TokenCounts:
+        """Count the tokens of texts exactly, in `o200k_base` (default) or `cl100k_base`."""
+        return await self._run(_calls.count_tokens(texts, encoding), timeout)
+
+    async def stats(self, *, timeout: float | None = None) -> StoreStats:
+        """Count what the store holds."""
+        return await self._run(_calls.store_stats(), timeout)
+
+    async def close(self) -> None:
+        """Close the connection and end the calls in flight. The client cannot be used again."""
+        self._closed = True
+        if self._channel is not None:
+            await self._channel.close()
+
+    async def _run(self, call: _calls.Call[T], timeout: float | None) -> T:
+        attempts = Attempts(call, self._policy, self._tokens, timeout)
+        while True:
+            if self._closed:
+                raise RuntimeError("this client is closed")
+            try:
+                response = await self._connected()[call.method](call.request, timeout=attempts.remaining())
+            except grpc.RpcError as failed:
+                await self._sleep(attempts.pause(failed))
+            else:
+                return attempts.answer(response)
+
+    def _connected(self) -> dict[str, Any]:
+        # A channel belongs to the event loop in which it is made; a client may be made before there is one.
+        if self._channel is None:
+            self._channel = grpc.aio.insecure_channel(self._target, options=self._options)
+            self._methods = methods(self._channel)
+        return self._methods
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncClient({self._target!r})"
+
+
+class AsyncNamespace:
+    """The memories of one namespace. Made by `AsyncClient.namespace`.
+
+    A read waits until the store has come as far as this client last heard, so that an agent reads its own
+    writes, even through another sidecar. `at_least_as_fresh` replaces that: give the token of an answer that
+    another process got, or an empty text to wait for nothing. `timeout` is in seconds. What fails raises a
+    `RecalldError`.
+    """
+
+    def __init__(self, client: AsyncClient, calls: _calls.NamespaceCalls) -> None:
+        self._client = client
+        self._calls = calls
+
+    @property
+    def segments(self) -> tuple[str, ...]:
+        """The path that names it."""
+        return self._calls.segments
+
+    async def write(
+        self,
+        content: str | dict[str, Any] | list[Any],
+        *,
+        key: str | None = None,
+        content_format: ContentFormat | None = None,
+        kind: str | None = None,
+        summary: str | None = None,
+        tags: Collection[str] = (),
+        metadata: Mapping[str, Any] | None = None,
+        importance: float | None = None,
+        confidence: float | None = None,
+        occurred_at: datetime | None = None,
+        ttl: timedelta | None = None,
+        expires_at: datetime | None = None,
+        sources: Collection[Source] = (),
+        vector: Collection[float] = (),
+        if_version: int | None = None,
+        origin: str | None = None,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> Receipt:
+        """Write one memory; when this returns it is durable, and the next search sees it.
+
+        The arguments are the fields of `Item`. `idempotency_key` makes the call safe to repeat for 24 hours,
+        by another process too; each call has one of its own when it is not given. Raises Conflict when
+        `if_version` was not the current version; then nothing was written.
+        """
+        item = Item(
+            content,
+            key=key,
+            content_format=content_format,
+            kind=kind,
+            summary=summary,
+            tags=tags,
+            metadata=metadata,
+            importance=importance,
+            confidence=confidence,
+            occurred_at=occurred_at,
+            ttl=ttl,
+            expires_at=expires_at,
+            sources=sources,
+            vector=vector,
+            if_version=if_version,
+            origin=origin,
+        )
+        return await self._run(self._calls.write_one(item, idempotency_key), timeout)
+
+    async def write_many(
+        self,
+        items: Iterable[Item],
+        *,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> list[Receipt]:
+        """Write up to 1,000 memories, all of them or, when this raises, none; one receipt an item, in order.
+
+        `idempotency_key` and errors are as in `write`.
+        """
+        return await self._run(self._calls.write(items, idempotency_key), timeout)
+
+    async def search(
+        self,
+        query: str | None = None,
+        *,
+        vector: Collection[float] = (),
+        limit: int | None = None,
+        filter: Filter | None = None,
+        kinds: Collection[str] = (),
+        tags: Collection[str] = (),
+        occurred: TimeRange | None = None,
+        min_score: float | None = None,
+        weights: Weights | None = None,
+        half_lives: Mapping[str, timedelta] | None = None,
+        at_least_as_fresh: str | None = None,
+        timeout: float | None = None,
+    ) -> Search:
+        """Find the memories that fit a query best, by words and by meaning: their signatures, best first.
+
+        Give `query`, or its `vector`, or both: then the words come from the query and the meaning from the
+        vector. At most `limit` hits (default 5) whose score is at least `min_score`. `filter` is made with
+        `recalld.filters`; `kinds` keeps memories of one of these kinds, `tags` those that carry all of these
+        tags, and `occurred` those that occurred in this span. `weights` and `half_lives` (by kind) change how
+        hits are scored.
+        """
+        call = self._calls.search(
+            query,
+            vector=vector,
+            limit=limit,
+            filter=filter,
+            kinds=kinds,
+            tags=tags,
+            occurred=occurred,
+            min_score=min_score,
+            weights=weights,
+            half_lives=half_lives,
+            at_least_as_fresh=at_least_as_fresh,
+        )
+        return await self._run(call, timeout)
+
+    async def get(
+        self,
+        ids: Collection[str] = (),
+        keys: Collection[str] = (),
+        *,
+        max_tokens: int | None = None,
+        encoding: str | None = None,
+        as_of_version: int | None = None,
+        at_least_as_fresh: str | None = None,
+        timeout: float | None = None,
+    ) -> Details:
+        """Fetch memories in full, by id or key; those that do not exist are named in the answer.
+
+        `max_tokens` cuts each content, in tokens of `encoding` (`o200k_base` by default, or `cl100k_base`).
+        `as_of_version` fetches an earlier version; only with one id or key.
+        """
+        call = self._calls.get(
+            ids,
+            keys,
+            max_tokens=max_tokens,
+            encoding=encoding,
+            as_of_version=as_of_version,
+            at_least_as_fresh=at_least_as_fresh,
+        )
+        return await self._run(call, timeout)
+
+    async def delete(
+        self,
+        ids: Collection[str] = (),
+        keys: Collection[str] = (),
+        *,
+        filter: Filter | None = None,
+        if_version: int | None = None,
+        dry_run: bool = False,
+        idempotency_key: str | None = None,
+        timeout: float | None = None,
+    ) -> Deleted:
+        """Delete memories with all their versions, by id, key or filter; none of them never means all.
+
+        `if_version` deletes only when it is the current version (with one id or key), and raises Conflict
+        when it is not. `dry_run` only counts. `idempotency_key` is as in `write`.
+        """
+        call = self._calls.delete(
+            ids,
+            keys,
+            filter=filter,
+            if_version=if_version,
+            dry_run=dry_run,
+            idempotency_key=idempotency_key,
+        )
+        return await self._run(call, timeout)
+
+    async def brief(
+        self,
+        query: str | None = None,
+        *,
+        vector: Collection[float] = (),
+        budget_tokens: int | None = None,
+        encoding: str | None = None,
+        limit: int | None = None,
+        filter: Filter | None = None,
+        kinds: Collection[str] = (),
+        tags: Collection[str] = (),
+        occurred: TimeRange | None = None,
+        min_score: float | None = None,
+        weights: Weights | None = None,
+        half_lives: Mapping[str, timedelta] | None = None,
+        if_fingerprint: str | None = None,
+        at_least_as_fresh: str | None = None,
+        timeout: float | None = None,
+    ) -> Brief:
+        """Pack the best forms of the best memories into a text for the prompt, never over its budget.
+
+        `budget_tokens` (default 1,200) counts all of the text, in tokens of `encoding` (`o200k_base` by
+        default, or `cl100k_base`). `limit` is how many memories are considered (default 64). `if_fingerprint`
+        names a brief that you still hold: when the text would be the same, the answer is `not_modified` and
+        has none. The other arguments are as in `search`. The same state and arguments give the same bytes.
+        """
+        call = self._calls.brief(
+            query,
+            vector=vector,
+            budget_tokens=budget_tokens,
+            encoding=encoding,
+            limit=limit,
+            filter=filter,
+            kinds=kinds,
+            tags=tags,
+            occurred=occurred,
+            min_score=min_score,
+            weights=weights,
+            half_lives=half_lives,
+            if_fingerprint=if_fingerprint,
+            at_least_as_fresh=at_least_as_fresh,
+        )
+        return await self._run(call, timeout)
+
+    async def stats(self, *, timeout: float | None = None) -> NamespaceStats:
+        """Count what the namespace holds."""
+        return await self._run(self._calls.stats(), timeout)
+
+    async def _run(self, call: _calls.Call[T], timeout: float | None) -> T:
+        return await self._client._run(call, timeout)  # noqa: SLF001
+
+    def __repr__(self) -> str:
+        return f"AsyncNamespace({', '.join(map(repr, self.segments))})"

@@ -1,0 +1,219 @@
+//! Answers of the engine as messages of the contract.
+
+use std::time::Duration;
+
+use recalld_engine::types::{
+    Briefed, Degradation, Deleted, Detail, Details, Form, Found, Hit, Omission, Outcome, Written,
+};
+use recalld_proto::v1;
+use recalld_store::ids::{MemoryId, Micros};
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+pub(crate) fn written(answer: &Written) -> v1::WriteResponse {
+    let receipts = answer.receipts.iter().map(|receipt| v1::Receipt {
+        outcome: match receipt.outcome {
+            Outcome::Stored => v1::WriteOutcome::Stored,
+            Outcome::Updated => v1::WriteOutcome::Updated,
+            Outcome::Duplicate => v1::WriteOutcome::Duplicate,
+        }
+        .into(),
+        id: receipt.id.to_string(),
+        version: receipt.version,
+        content_tokens: receipt.content_tokens,
+    });
+    v1::WriteResponse {
+        receipts: receipts.collect(),
+        token: answer.token.to_string(),
+    }
+}
+
+pub(crate) fn found(answer: Found, took: Duration) -> v1::SearchResponse {
+    let now = answer.now;
+    let arms = answer.arms.iter().map(|arm| v1::Arm {
+        name: arm.name.to_owned(),
+        candidates: arm.candidates,
+        method: arm.method.to_owned(),
+    });
+    v1::SearchResponse {
+        arms: arms.collect(),
+        degraded: degraded(&answer.degraded),
+        token: answer.token.to_string(),
+        took: Some(elapsed(took)),
+        hits: answer
+            .hits
+            .into_iter()
+            .map(|hit| signature(hit, now))
+            .collect(),
+    }
+}
+
+fn signature(hit: Hit, now: Micros) -> v1::Signature {
+    v1::Signature {
+        id: hit.id.to_string(),
+        key: hit.key,
+        kind: hit.kind,
+        score: hit.score,
+        summary: hit.summary,
+        age: Some(age(hit.occurred_at, now)),
+        content_tokens: hit.content_tokens,
+        version: hit.version,
+        relevance: hit.relevance,
+        occurred_at: Some(timestamp(hit.occurred_at)),
+        tags: hit.tags,
+    }
+}
+
+fn degraded(arms: &[Degradation]) -> Vec<v1::Degradation> {
+    let degraded = arms.iter().map(|degradation| v1::Degradation {
+        arm: degradation.arm.to_owned(),
+        reason: degradation.reason.to_owned(),
+    });
+    degraded.collect()
+}
+
+pub(crate) fn details(answer: Details) -> v1::GetResponse {
+    v1::GetResponse {
+        memories: answer.found.into_iter().map(memory).collect(),
+        missing_ids: ids(&answer.missing_ids),
+        missing_keys: answer.missing_keys,
+        token: answer.token.to_string(),
+    }
+}
+
+fn memory(detail: Detail) -> v1::Memory {
+    let record = detail.record;
+    let metadata = record
+        .metadata
+        .into_iter()
+        .map(|attribute| (attribute.name, attribute.value.unwrap_or_default()));
+    let micros = |micros| Some(timestamp(Micros(micros)));
+    v1::Memory {
+        id: detail.id.to_string(),
+        key: record.key,
+        version: record.version,
+        kind: record.kind,
+        content: detail.content,
+        content_format: record.content_format,
+        summary: record.summary,
+        tags: record.tags,
+        metadata: metadata.collect(),
+        importance: record.importance,
+        confidence: record.confidence,
+        occurred_at: micros(record.occurred_at_micros),
+        created_at: micros(record.created_at_micros),
+        updated_at: micros(record.updated_at_micros),
+        expires_at: record.expires_at_micros.and_then(micros),
+        sources: record.sources,
+        origin: record.origin,
+        content_tokens: detail.content_tokens,
+        truncated: detail.truncated,
+    }
+}
+
+pub(crate) fn deleted(answer: Deleted) -> v1::DeleteResponse {
+    v1::DeleteResponse {
+        deleted: answer.deleted,
+        deleted_versions: answer.deleted_versions,
+        missing_ids: ids(&answer.missing_ids),
+        missing_keys: answer.missing_keys,
+        token: answer.token.to_string(),
+    }
+}
+
+/// `if_fingerprint` is the caller's; the text is left out when it has the same.
+pub(crate) fn briefed(
+    answer: Briefed,
+    encoding: &str,
+    if_fingerprint: &str,
+    took: Duration,
+) -> v1::BriefResponse {
+    let not_modified = !if_fingerprint.is_empty() && answer.fingerprint == if_fingerprint;
+    let included = answer
+        .included
+        .into_iter()
+        .map(|included| v1::IncludedMemory {
+            id: included.id.to_string(),
+            key: included.key,
+            version: included.version,
+            form: match included.form {
+                Form::Full => v1::BriefForm::Full,
+                Form::Passages => v1::BriefForm::Passages,
+                Form::Summary => v1::BriefForm::Summary,
+                Form::Headline => v1::BriefForm::Headline,
+            }
+            .into(),
+            tokens: included.tokens,
+            citation: included.citation,
+        });
+    let omitted = answer.omitted.iter().map(|omitted| v1::OmittedMemory {
+        id: omitted.id.to_string(),
+        reason: match omitted.reason {
+            Omission::Budget => v1::OmissionReason::Budget,
+            Omission::Duplicate => v1::OmissionReason::Duplicate,
+        }
+        .into(),
+        tokens: omitted.tokens,
+    });
+    v1::BriefResponse {
+        text: if not_modified {
+            String::new()
+        } else {
+            answer.text
+        },
+        tokens: answer.tokens,
+        encoding: encoding.to_owned(),
+        included: included.collect(),
+        omitted: omitted.collect(),
+        fingerprint: answer.fingerprint,
+        not_modified,
+        degraded: degraded(&answer.degraded),
+        token: answer.token.to_string(),
+        took: Some(elapsed(took)),
+    }
+}
+
+fn ids(ids: &[MemoryId]) -> Vec<String> {
+    ids.iter().map(ToString::to_string).collect()
+}
+
+fn timestamp(at: Micros) -> prost_types::Timestamp {
+    prost_types::Timestamp {
+        seconds: at.0.div_euclid(MICROS_PER_SECOND),
+        nanos: (at.0.rem_euclid(MICROS_PER_SECOND) * 1_000) as i32,
+    }
+}
+
+fn age(occurred_at: Micros, now: Micros) -> prost_types::Duration {
+    let micros = now.0.saturating_sub(occurred_at.0).max(0);
+    prost_types::Duration {
+        seconds: micros / MICROS_PER_SECOND,
+        nanos: (micros % MICROS_PER_SECOND * 1_000) as i32,
+    }
+}
+
+fn elapsed(took: Duration) -> prost_types::Duration {
+    prost_types::Duration {
+        seconds: took.as_secs() as i64,
+        nanos: took.subsec_nanos() as i32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn instants_before_1970_have_positive_nanoseconds() {
+        let timestamp = timestamp(Micros(-1));
+        assert_eq!((timestamp.seconds, timestamp.nanos), (-1, 999_999_000));
+    }
+
+    #[test]
+    fn an_age_is_never_negative() {
+        let future = age(Micros(5), Micros(3));
+        assert_eq!((future.seconds, future.nanos), (0, 0));
+        let past = age(Micros(-500_000), Micros(2_000_001));
+        assert_eq!((past.seconds, past.nanos), (2, 500_001_000));
+    }
+}

@@ -1,0 +1,201 @@
+//! The calls: one line from the bytes of a request to the bytes of an answer.
+
+use std::time::Instant;
+
+use prost::Message;
+use recalld_engine::Engine;
+use recalld_engine::error::EngineError;
+use recalld_proto::v1::{
+    BriefRequest, CountTokensRequest, CountTokensResponse, DeleteRequest, ErrorReason, GetRequest,
+    SearchRequest, WriteRequest,
+};
+
+use crate::convert;
+use crate::error::{Code, Failure};
+use crate::metrics::Timer;
+use crate::service::Service;
+use crate::validate::{self, Context};
+
+/// A method that [`Service::dispatch`] answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Method {
+    /// Writes memories.
+    Write,
+    /// Finds memories.
+    Search,
+    /// Fetches memories.
+    Get,
+    /// Deletes memories.
+    Delete,
+    /// Packs memories into a text.
+    Brief,
+    /// Counts tokens.
+    CountTokens,
+}
+
+impl Method {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Write,
+        Self::Search,
+        Self::Get,
+        Self::Delete,
+        Self::Brief,
+        Self::CountTokens,
+    ];
+
+    /// Full name, as it stands in the path of a call.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Write => "/recalld.v1.MemoryService/Write",
+            Self::Search => "/recalld.v1.MemoryService/Search",
+            Self::Get => "/recalld.v1.MemoryService/Get",
+            Self::Delete => "/recalld.v1.MemoryService/Delete",
+            Self::Brief => "/recalld.v1.MemoryService/Brief",
+            Self::CountTokens => "/recalld.v1.MemoryService/CountTokens",
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name() == name)
+    }
+}
+
+/// One call in hand.
+struct Call<'a> {
+    engine: &'a Engine,
+    identity: &'a str,
+    request: &'a [u8],
+    deadline: Option<Instant>,
+    timer: &'a Timer<'a>,
+}
+
+impl Service {
+    /// Answers one call: the serialised request in, the serialised answer out. Blocks.
+    ///
+    /// `method` is a full name of [`Method`], `identity` says who asks, for the journal. Unknown methods are not
+    /// counted in the metrics, since their names are the caller's.
+    pub fn dispatch(
+        &self,
+        method: &str,
+        identity: &str,
+        request: &[u8],
+        deadline: Option<Instant>,
+    ) -> Result<Vec<u8>, Failure> {
+        let Some(method) = Method::of_name(method) else {
+            let message = format!("{method} is not a method of this server");
+            return Err(Failure::new(ErrorReason::UnknownMethod, message));
+        };
+        let timer = self.metrics.start(method);
+        let result = self.answer(method, identity, request, deadline, &timer);
+        timer.end(result.as_ref().map_or_else(Failure::code, |_| Code::Ok));
+        result
+    }
+
+    fn answer(
+        &self,
+        method: Method,
+        identity: &str,
+        request: &[u8],
+        deadline: Option<Instant>,
+        timer: &Timer<'_>,
+    ) -> Result<Vec<u8>, Failure> {
+        let _admitted = self.admission.enter()?;
+        in_time(deadline)?;
+        let engine = self.engine()?;
+        let call = Call {
+            engine: &engine,
+            identity,
+            request,
+            deadline,
+            timer,
+        };
+        match method {
+            Method::Write => call.write(),
+            Method::Search => call.search(),
+            Method::Get => call.get(),
+            Method::Delete => call.delete(),
+            Method::Brief => call.brief(),
+            Method::CountTokens => call.count_tokens(),
+        }
+    }
+}
+
+impl Call<'_> {
+    fn write(&self) -> Result<Vec<u8>, Failure> {
+        let request: WriteRequest = decode("WriteRequest", self.request)?;
+        let write = validate::write(request, self.identity, self.context())?;
+        let answer = self.engine.write(write, self.deadline)?;
+        Ok(convert::written(&answer).encode_to_vec())
+    }
+
+    fn search(&self) -> Result<Vec<u8>, Failure> {
+        let request: SearchRequest = decode("SearchRequest", self.request)?;
+        let (namespace, query) = validate::search(request, self.context())?;
+        let answer = self.engine.search(&namespace, &query, self.deadline)?;
+        Ok(convert::found(answer, self.timer.elapsed()).encode_to_vec())
+    }
+
+    fn get(&self) -> Result<Vec<u8>, Failure> {
+        let request: GetRequest = decode("GetRequest", self.request)?;
+        let get = validate::get(request)?;
+        let answer = self.engine.get(&get, self.deadline)?;
+        Ok(convert::details(answer).encode_to_vec())
+    }
+
+    fn delete(&self) -> Result<Vec<u8>, Failure> {
+        let request: DeleteRequest = decode("DeleteRequest", self.request)?;
+        let delete = validate::delete(request, self.identity)?;
+        let answer = self.engine.delete(delete, self.deadline)?;
+        Ok(convert::deleted(answer).encode_to_vec())
+    }
+
+    fn brief(&self) -> Result<Vec<u8>, Failure> {
+        let mut request: BriefRequest = decode("BriefRequest", self.request)?;
+        let if_fingerprint = std::mem::take(&mut request.if_fingerprint);
+        let brief = validate::brief(request, self.context())?;
+        let answer = self.engine.brief(&brief, self.deadline)?;
+        let encoding = brief.encoding.name();
+        let response = convert::briefed(answer, encoding, &if_fingerprint, self.timer.elapsed());
+        Ok(response.encode_to_vec())
+    }
+
+    fn count_tokens(&self) -> Result<Vec<u8>, Failure> {
+        let request: CountTokensRequest = decode("CountTokensRequest", self.request)?;
+        let request = validate::count_tokens(request)?;
+        let mut counts = Vec::with_capacity(request.texts.len());
+        for text in &request.texts {
+            in_time(self.deadline)?;
+            counts.push(request.encoding.count(text));
+        }
+        let total = counts.iter().map(|&count| u64::from(count)).sum();
+        let encoding = request.encoding.name().to_owned();
+        Ok(CountTokensResponse {
+            counts,
+            total,
+            encoding,
+        }
+        .encode_to_vec())
+    }
+
+    fn context(&self) -> Context {
+        Context {
+            dimensions: self.engine.dimensions(),
+            now: self.engine.now(),
+        }
+    }
+}
+
+fn in_time(deadline: Option<Instant>) -> Result<(), Failure> {
+    match deadline {
+        Some(deadline) if deadline <= Instant::now() => Err(EngineError::DeadlineExceeded.into()),
+        _ => Ok(()),
+    }
+}
+
+fn decode<M: Message + Default>(name: &str, bytes: &[u8]) -> Result<M, Failure> {
+    M::decode(bytes).map_err(|error| {
+        let message = format!("the request is not a {name}: {error}");
+        Failure::new(ErrorReason::MalformedRequest, message)
+    })
+}

@@ -1,0 +1,244 @@
+//! Approximate indexes of large namespaces: a cache that may be deleted at any time.
+//!
+//! One background thread builds them from snapshots, one namespace after another, and saves them beside the data. A
+//! search that finds none scans instead; one that finds an index scans the rows the index does not hold yet. Nothing
+//! here is needed for a right answer.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use parking_lot::{Condvar, Mutex, RwLock};
+use recalld_store::codec::rows;
+use recalld_store::ids::{Micros, NamespaceId};
+use recalld_store::{Store, keys};
+use recalld_vector::{HnswIndex, ROW_HEADER, row_bytes, rows_per_block};
+
+use crate::EngineError;
+use crate::snapshot::Snapshot;
+
+/// Folder of the indexes in the data directory.
+const FOLDER: &str = "index";
+/// Rows read in one read transaction, so that a build does not hold one for long.
+const ROWS_PER_STEP: u32 = 2_000;
+/// New rows, as a share of those indexed, from which the index is brought up to date: below it the scan of the rest
+/// costs less than the index would save.
+const GROWTH: f64 = 0.05;
+/// Share of dead rows in an index from which it is built anew.
+const DEAD: f64 = 0.3;
+
+/// An index and how far it reaches.
+pub(crate) struct AnnIndex {
+    pub(crate) index: HnswIndex,
+    rows: AtomicU32,
+}
+
+impl AnnIndex {
+    /// Rows below this one are in it, or had no vector when they were added. Read it before searching: rows that
+    /// come in meanwhile are then scanned as well, and none is missed.
+    pub(crate) fn rows(&self) -> u32 {
+        self.rows.load(Ordering::Acquire)
+    }
+
+    /// About how many of its rows have died, in a namespace of `passages` live rows of `rows`.
+    fn dead(&self, rows: u32, passages: u64) -> f64 {
+        let tail = f64::from(rows.saturating_sub(self.rows()));
+        self.index.len() as f64 + tail - passages as f64
+    }
+}
+
+/// The indexes of a store.
+pub(crate) struct AnnIndexes {
+    folder: PathBuf,
+    store_id: Vec<u8>,
+    dimensions: usize,
+    /// Passages from which a namespace gets one.
+    index_after: u32,
+    indexes: RwLock<HashMap<NamespaceId, Arc<AnnIndex>>>,
+    wake: Mutex<bool>,
+    woken: Condvar,
+    stopping: AtomicBool,
+}
+
+impl AnnIndexes {
+    pub(crate) fn new(directory: &Path, store_id: &[u8], dimensions: usize, index_after: u32) -> Self {
+        Self {
+            folder: directory.join(FOLDER),
+            store_id: store_id.to_vec(),
+            dimensions,
+            index_after,
+            indexes: RwLock::default(),
+            wake: Mutex::new(true),
+            woken: Condvar::new(),
+            stopping: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn get(&self, ns: NamespaceId) -> Option<Arc<AnnIndex>> {
+        self.indexes.read().get(&ns).cloned()
+    }
+
+    /// Something was written.
+    pub(crate) fn notify(&self) {
+        *self.wake.lock() = true;
+        self.woken.notify_one();
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+        self.notify();
+    }
+
+    fn stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// Builds until told to stop.
+    pub(crate) fn run(&self, store: &Store) {
+        while !self.stopping() {
+            {
+                let mut wake = self.wake.lock();
+                while !*wake {
+                    self.woken.wait(&mut wake);
+                }
+                *wake = false;
+            }
+            if let Err(error) = self.bring_up_to_date(store) {
+                tracing::warn!(%error, "an approximate index could not be built; searches scan instead");
+            }
+        }
+    }
+
+    fn bring_up_to_date(&self, store: &Store) -> Result<(), EngineError> {
+        for ns in self.large_namespaces(store)? {
+            if self.stopping() {
+                break;
+            }
+            self.update(store, ns)?;
+        }
+        Ok(())
+    }
+
+    /// Namespaces with more rows than `index_after`.
+    fn large_namespaces(&self, store: &Store) -> Result<Vec<NamespaceId>, EngineError> {
+        let txn = store.read()?;
+        // The block that holds row `index_after` exists only where there are so many rows.
+        let (block, _) = rows::locate(self.index_after);
+        let mut large = Vec::new();
+        let mut ns = 0;
+        while let Some((key, _)) = store.schema().rows.at_or_after(&txn, &keys::numbered(NamespaceId(ns), block))? {
+            let Some(found) = key.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes)) else { break };
+            if found == ns || keys::trailing_number(key).is_some_and(|number| number >= block) {
+                large.push(NamespaceId(found));
+                ns = found + 1;
+            } else {
+                ns = found;
+            }
+        }
+        Ok(large)
+    }
+
+    fn update(&self, store: &Store, ns: NamespaceId) -> Result<(), EngineError> {
+        let (rows, passages) = {
+            let txn = store.read()?;
+            let snapshot = Snapshot::of(&txn, store.schema(), ns, self.dimensions, Micros(0))?;
+            (snapshot.state.next_row, snapshot.state.passages)
+        };
+        if passages < u64::from(self.index_after) {
+            self.indexes.write().remove(&ns);
+            return Ok(());
+        }
+        let current = match self.get(ns).or_else(|| self.load(ns, rows)) {
+            // Dead rows cost every search: begin anew, and let the old index serve meanwhile.
+            Some(current) if current.dead(rows, passages) > current.index.len() as f64 * DEAD => None,
+            current => current,
+        };
+        let missing = current.as_ref().map(|current| rows.saturating_sub(current.rows()));
+        let index = match current {
+            Some(current) => current,
+            None => Arc::new(AnnIndex { index: HnswIndex::new(self.dimensions)?, rows: AtomicU32::new(0) }),
+        };
+        if missing.is_none_or(|missing| f64::from(missing) >= f64::from(index.rows()) * GROWTH) {
+            self.grow(store, ns, &index, rows)?;
+            self.save(ns, &index);
+        }
+        self.indexes.write().insert(ns, index);
+        Ok(())
+    }
+
+    /// Adds the live rows up to `rows`. Searches that use the index meanwhile scan what it says it lacks.
+    fn grow(&self, store: &Store, ns: NamespaceId, index: &AnnIndex, rows: u32) -> Result<(), EngineError> {
+        let per_block = rows_per_block(self.dimensions) as u32;
+        let size = row_bytes(self.dimensions);
+        while index.rows() < rows && !self.stopping() {
+            let from = index.rows();
+            let to = rows.min(from.saturating_add(ROWS_PER_STEP));
+            let mut vectors: Vec<(u32, Vec<u8>)> = Vec::new();
+            {
+                let txn = store.read()?;
+                let table = &store.schema().vectors;
+                for number in from / per_block..to.div_ceil(per_block) {
+                    let Some(block) = table.get(&txn, &keys::numbered(ns, number))? else { continue };
+                    for (place, bytes) in block.chunks_exact(size).enumerate() {
+                        let row = number * per_block + place as u32;
+                        // A row without a vector, or a dead one, has the scale 0.
+                        if (from..to).contains(&row) && bytes[..ROW_HEADER] != [0; ROW_HEADER] {
+                            vectors.push((row, bytes.to_vec()));
+                        }
+                    }
+                }
+            }
+            for (row, bytes) in vectors {
+                index.index.add(u64::from(row), &bytes)?;
+            }
+            index.rows.store(to, Ordering::Release);
+        }
+        Ok(())
+    }
+
+    fn path(&self, ns: NamespaceId) -> PathBuf {
+        self.folder.join(format!("{}.hnsw", ns.0))
+    }
+
+    /// What a file is of: another store's, or one of another reach, is not taken.
+    fn stamp(&self, ns: NamespaceId, rows: u32) -> Vec<u8> {
+        let mut stamp = self.store_id.clone();
+        stamp.extend_from_slice(&ns.0.to_be_bytes());
+        stamp.extend_from_slice(&rows.to_be_bytes());
+        stamp
+    }
+
+    fn load(&self, ns: NamespaceId, rows: u32) -> Option<Arc<AnnIndex>> {
+        let path = self.path(ns);
+        if !path.exists() {
+            return None;
+        }
+        match HnswIndex::load(&path, self.dimensions) {
+            Ok((index, stamp)) => {
+                let reach = keys::trailing_number(&stamp).unwrap_or(u32::MAX);
+                if reach <= rows && stamp == self.stamp(ns, reach) {
+                    return Some(Arc::new(AnnIndex { index, rows: AtomicU32::new(reach) }));
+                }
+                tracing::warn!(path = %path.display(), "the index is of another store; it is built anew");
+            }
+            Err(error) => tracing::warn!(path = %path.display(), %error, "the index is not used; it is built anew"),
+        }
+        None
+    }
+
+    /// A file that cannot be written costs the next start a build, and nothing else.
+    fn save(&self, ns: NamespaceId, index: &AnnIndex) {
+        if self.stopping() {
+            return;
+        }
+        let saved = std::fs::create_dir_all(&self.folder)
+            .map_err(|error| error.to_string())
+            .and_then(|()| {
+                index.index.save(&self.path(ns), &self.stamp(ns, index.rows())).map_err(|error| error.to_string())
+            });
+        if let Err(error) = saved {
+            tracing::warn!(%error, "an approximate index could not be saved");
+        }
+    }
+}

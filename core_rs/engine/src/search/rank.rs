@@ -1,0 +1,331 @@
+//! Fuses the arms and orders the memories.
+
+use recalld_algo::decay::{self, Decay};
+use recalld_algo::fusion::{Fusion, Moments};
+use recalld_algo::score::{relevance_from_z, score};
+use recalld_algo::topk::TopK;
+use recalld_store::StoreError;
+use recalld_store::codec::header::Header;
+use recalld_store::ids::{Micros, Row};
+use recalld_vector::{NO_VECTOR, scan};
+use roaring::RoaringBitmap;
+
+use super::dense::{DenseScores, Seen};
+use super::lexical::LexicalScores;
+use super::{DENSE, LEXICAL, Scored};
+use crate::kinds;
+use crate::snapshot::{Facts, Snapshot};
+use crate::types::{Arm, Query};
+
+/// Documents that are re-scored exactly, at least. Importance, recency and confidence reorder among these.
+const CANDIDATES: usize = 128;
+
+/// Observations by which the moments of a small namespace are steadied: with three memories, a z-score would only say
+/// which of the three is best. Cosines of unrelated texts under the static model lie around .1 with a deviation of
+/// about .1; a passage without any of the words has no BM25 score.
+const PRIOR_DOCUMENTS: f64 = 8.0;
+const PRIOR_COSINE: (f64, f64) = (0.1, 0.1);
+/// As shares of the best score that the query allows.
+const PRIOR_LEXICAL: (f64, f64) = (0.02, 0.08);
+
+/// How many documents are candidates for a search of `limit` hits.
+pub(crate) fn candidates(limit: usize) -> usize {
+    CANDIDATES.max(limit.saturating_mul(2))
+}
+
+/// What may be returned.
+pub(crate) struct Scope<'a> {
+    pub(crate) snapshot: &'a Snapshot<'a>,
+    pub(crate) facts: &'a Facts<'a>,
+    /// None: every live document that has not expired.
+    pub(crate) permitted: Option<&'a RoaringBitmap>,
+    /// Live documents that have expired; not in `permitted`.
+    pub(crate) expired: &'a RoaringBitmap,
+}
+
+impl Scope<'_> {
+    /// Rows of a document, in order.
+    pub(crate) fn rows_of(&self, doc: u32) -> impl Iterator<Item = u32> + '_ {
+        (doc..self.facts.rows()).take_while(move |&row| self.facts.get(row).offset == row - doc)
+    }
+
+    fn allows(&self, doc: u32) -> bool {
+        match self.permitted {
+            Some(permitted) => permitted.contains(doc),
+            None => self.expired.is_empty() || !self.expired.contains(doc),
+        }
+    }
+
+    /// Number of documents that may be returned.
+    fn documents(&self) -> u64 {
+        match self.permitted {
+            Some(permitted) => permitted.len(),
+            None => self.snapshot.state.memories.saturating_sub(self.expired.len()),
+        }
+    }
+}
+
+/// The best of each document's passages, by arm.
+#[derive(Clone, Copy)]
+struct Best {
+    doc: u32,
+    cosine: f32,
+    lexical: f32,
+}
+
+/// Sums from which moments are made.
+#[derive(Default)]
+struct Sums {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+impl Sums {
+    fn add(&mut self, value: f32) {
+        let value = f64::from(value);
+        self.count += 1.0;
+        self.sum += value;
+        self.squares += value * value;
+    }
+
+    /// Moments of what was added, with the prior's pseudo-observations, `unit` being the prior's unit.
+    fn moments(&self, prior: (f64, f64), unit: f64) -> Moments {
+        let (mean, deviation) = (prior.0 * unit, prior.1 * unit);
+        let count = self.count + PRIOR_DOCUMENTS;
+        let sum = self.sum + PRIOR_DOCUMENTS * mean;
+        let squares = self.squares + PRIOR_DOCUMENTS * (mean * mean + deviation * deviation);
+        // The mean values stand for sums over one document, so that the count may be fractional.
+        Moments::from_sums(1, sum / count, squares / count)
+    }
+}
+
+/// The result of ranking.
+pub(crate) struct Ranked {
+    /// Best first.
+    pub(crate) scored: Vec<Scored>,
+    pub(crate) arms: Vec<Arm>,
+}
+
+/// Fuses, re-scores exactly, orders, and keeps the best `query.limit` above `query.min_score`.
+pub(crate) fn rank(
+    scope: &Scope<'_>,
+    dense: Option<&DenseScores>,
+    lexical: Option<&LexicalScores>,
+    query: &Query,
+    reference: Micros,
+) -> Result<Ranked, StoreError> {
+    let (bests, cosine_moments) = gather(scope, dense, lexical)?;
+    let lexical_moments = lexical.map(|lexical| lexical_moments(scope, lexical, &bests));
+    let ranking = Ranking { dense: dense.map(|_| cosine_moments), lexical: lexical_moments };
+
+    let mut top = TopK::new(candidates(query.limit));
+    for (index, best) in bests.iter().enumerate() {
+        top.push(index as u32, ranking.fuse(best.cosine, best.lexical));
+    }
+    let mut scored = Vec::new();
+    for hit in top.into_sorted() {
+        let best = &bests[hit.id as usize];
+        scored.push(rescore(scope, dense, lexical, &ranking, best.doc, query, reference)?);
+    }
+    scored.retain(|scored| scored.score >= query.min_score);
+    scored.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.header.id.cmp(&b.header.id)));
+    scored.truncate(query.limit);
+
+    let mut arms = Vec::new();
+    if let Some(dense) = dense {
+        let candidates = bests.iter().filter(|best| best.cosine != NO_VECTOR).count() as u32;
+        arms.push(Arm { name: DENSE, candidates, method: dense.method });
+    }
+    if lexical.is_some() {
+        let candidates = bests.iter().filter(|best| best.lexical > 0.0).count() as u32;
+        arms.push(Arm { name: LEXICAL, candidates, method: "bm25" });
+    }
+    Ok(Ranked { scored, arms })
+}
+
+/// How raw scores become one number.
+struct Ranking {
+    dense: Option<Moments>,
+    lexical: Option<Moments>,
+}
+
+impl Ranking {
+    /// A passage without a vector counts as an average one.
+    fn fuse(&self, cosine: f32, lexical: f32) -> f32 {
+        let dense = self.dense.map(|moments| if cosine == NO_VECTOR { 0.0 } else { moments.z(cosine) });
+        let lexical = self.lexical.map(|moments| moments.z(lexical));
+        Fusion::default().fuse(dense, lexical)
+    }
+}
+
+/// The documents to be ranked with their best passages, and the moments of the dense arm.
+fn gather(
+    scope: &Scope<'_>,
+    dense: Option<&DenseScores>,
+    lexical: Option<&LexicalScores>,
+) -> Result<(Vec<Best>, Moments), StoreError> {
+    let lexical_of = |row: u32| lexical.map_or(0.0, |lexical| lexical.get(row));
+    let mut sums = Sums::default();
+    let mut bests: Vec<Best> = Vec::new();
+    match dense.map(|dense| (dense, &dense.seen)) {
+        Some((_, Seen::Rows(cosines))) => {
+            bests = match scope.permitted {
+                Some(permitted) => permitted
+                    .iter()
+                    .map(|doc| best_of(doc, scope.rows_of(doc), |row| cosines.get(row), lexical_of))
+                    .collect(),
+                None => every(scope, |row| cosines.get(row), lexical_of),
+            };
+            for best in &bests {
+                if best.cosine != NO_VECTOR {
+                    sums.add(best.cosine);
+                }
+            }
+        }
+        Some((dense, Seen::Nearest { rows, sample })) => {
+            for &cosine in sample {
+                sums.add(cosine);
+            }
+            let mut docs: Vec<u32> = rows.iter().map(|&row| scope.facts.document(row).0).collect();
+            docs.extend(lexical_candidates(scope, lexical, rows.len()));
+            docs.sort_unstable();
+            docs.dedup();
+            for doc in docs.into_iter().filter(|&doc| scope.allows(doc)) {
+                let mut best = Best { doc, cosine: NO_VECTOR, lexical: 0.0 };
+                for row in scope.rows_of(doc) {
+                    best.cosine = best.cosine.max(exact(scope, dense, row)?);
+                    best.lexical = best.lexical.max(lexical_of(row));
+                }
+                bests.push(best);
+            }
+        }
+        None => {
+            let rows = lexical.map(LexicalScores::rows).unwrap_or_default();
+            let mut docs: Vec<u32> = rows.iter().map(|&row| scope.facts.document(row).0).collect();
+            docs.sort_unstable();
+            docs.dedup();
+            bests.extend(
+                docs.into_iter()
+                    .filter(|&doc| scope.allows(doc))
+                    .map(|doc| best_of(doc, scope.rows_of(doc), |_| NO_VECTOR, lexical_of)),
+            );
+        }
+    }
+    Ok((bests, sums.moments(PRIOR_COSINE, 1.0)))
+}
+
+fn best_of(
+    doc: u32,
+    rows: impl Iterator<Item = u32>,
+    cosine: impl Fn(u32) -> f32,
+    lexical: impl Fn(u32) -> f32,
+) -> Best {
+    let mut best = Best { doc, cosine: NO_VECTOR, lexical: 0.0 };
+    for row in rows {
+        best.cosine = best.cosine.max(cosine(row));
+        best.lexical = best.lexical.max(lexical(row));
+    }
+    best
+}
+
+/// All documents that may be returned, in one pass over the rows.
+fn every(scope: &Scope<'_>, cosine: impl Fn(u32) -> f32, lexical: impl Fn(u32) -> f32) -> Vec<Best> {
+    let mut bests: Vec<Best> = Vec::with_capacity(scope.documents() as usize);
+    let mut skipping = true;
+    for (row, facts) in scope.facts.iter() {
+        if facts.offset == 0 {
+            skipping = !facts.alive || !scope.allows(row);
+            if !skipping {
+                bests.push(Best { doc: row, cosine: cosine(row), lexical: lexical(row) });
+            }
+        } else if !skipping && let Some(best) = bests.last_mut() {
+            best.cosine = best.cosine.max(cosine(row));
+            best.lexical = best.lexical.max(lexical(row));
+        }
+    }
+    bests
+}
+
+/// Documents of the passages with the best lexical scores.
+fn lexical_candidates(scope: &Scope<'_>, lexical: Option<&LexicalScores>, wanted: usize) -> Vec<u32> {
+    let Some(lexical) = lexical else { return Vec::new() };
+    let mut top = TopK::new(wanted.max(CANDIDATES));
+    for &row in lexical.rows() {
+        top.push(row, lexical.get(row));
+    }
+    top.into_sorted().into_iter().map(|hit| scope.facts.document(hit.id).0).collect()
+}
+
+/// Moments over all documents that may be returned; those without a word of the query have 0.
+fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &[Best]) -> Moments {
+    let mut sums = Sums::default();
+    let documents = scope.documents();
+    if bests.len() as u64 == documents {
+        for best in bests {
+            sums.add(best.lexical);
+        }
+    } else {
+        // Only candidates were gathered: the scored passages stand for their documents.
+        for &row in lexical.rows() {
+            sums.add(lexical.get(row));
+        }
+        sums.count = sums.count.max(documents as f64);
+    }
+    sums.moments(PRIOR_LEXICAL, lexical.most.max(f64::MIN_POSITIVE))
+}
+
+fn exact(scope: &Scope<'_>, dense: &DenseScores, row: u32) -> Result<f32, StoreError> {
+    let bytes = scope.snapshot.docs.vector(scope.snapshot.txn, Row(row))?;
+    Ok(bytes.map_or(NO_VECTOR, |bytes| scan::exact_cosine(&dense.query, bytes)))
+}
+
+/// The exact score of a document.
+fn rescore(
+    scope: &Scope<'_>,
+    dense: Option<&DenseScores>,
+    lexical: Option<&LexicalScores>,
+    ranking: &Ranking,
+    doc: u32,
+    query: &Query,
+    reference: Micros,
+) -> Result<Scored, StoreError> {
+    let snapshot = scope.snapshot;
+    let mut best = Best { doc, cosine: NO_VECTOR, lexical: 0.0 };
+    let mut passages = Vec::new();
+    for row in scope.rows_of(doc) {
+        let cosine = match dense {
+            Some(dense) => exact(scope, dense, row)?,
+            None => NO_VECTOR,
+        };
+        let words = lexical.map_or(0.0, |lexical| lexical.get(row));
+        best.cosine = best.cosine.max(cosine);
+        best.lexical = best.lexical.max(words);
+        passages.push((row - doc, ranking.fuse(cosine, words)));
+    }
+    passages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let doc = Row(doc);
+    let damaged = || snapshot.docs.schema.headers.damaged(&recalld_store::keys::numbered(snapshot.docs.ns, doc.0));
+    let header = snapshot.docs.header(snapshot.txn, doc)?.ok_or_else(damaged)?;
+    let relevance = relevance_from_z(ranking.fuse(best.cosine, best.lexical));
+    let half_life = half_life(snapshot, doc, &header, query)?;
+    let age = reference.0.saturating_sub(header.occurred_at.0);
+    let recency = Decay::Exponential { half_life }.at(age);
+    let score = score(&query.weights, relevance, header.importance, recency, header.confidence);
+    Ok(Scored { doc, header, score, relevance, passages })
+}
+
+/// In microseconds.
+fn half_life(snapshot: &Snapshot<'_>, doc: Row, header: &Header, query: &Query) -> Result<i64, StoreError> {
+    let micros = |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(decay::NEVER);
+    if let Some(kind) = kinds::of_number(header.kind) {
+        let given = query.half_lives.get(kind.name).copied();
+        return Ok(given.or(kind.half_life).map_or(decay::NEVER, micros));
+    }
+    let given = if query.half_lives.is_empty() {
+        None
+    } else {
+        query.half_lives.get(&snapshot.docs.record(snapshot.txn, doc)?.kind).copied()
+    };
+    Ok(micros(given.unwrap_or(kinds::OTHER_HALF_LIFE)))
+}

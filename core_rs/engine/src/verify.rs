@@ -1,0 +1,144 @@
+//! Checks a whole data directory: every sealed value, and that what is derived agrees with what it is derived from.
+
+use prost::Message;
+use recalld_proto::storage::v1::{NamespaceState, Operation, Outcome, Record};
+use recalld_store::codec::{docs, header::Header, postings, sealed};
+use recalld_store::ids::{Micros, NamespaceId, Row};
+use recalld_store::{Schema, StoreError, Table, Txn, keys};
+
+use crate::documents::Documents;
+use crate::snapshot::Snapshot;
+use crate::{EngineError, EngineOptions, indexed, open_store};
+
+/// Something wrong with a data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Table and key, or a namespace.
+    pub location: String,
+    /// What is wrong.
+    pub what: String,
+    /// What to do.
+    pub fix: String,
+}
+
+const RESTORE: &str = "restore a backup, or delete the memory and write it again";
+const REPLAY: &str = "export the namespace and import it into a new data directory";
+
+/// Reads everything in a directory that no process holds.
+pub fn verify(options: &EngineOptions) -> Result<Vec<Problem>, EngineError> {
+    let (store, model) = open_store(options)?;
+    let txn = store.read()?;
+    let schema = store.schema();
+    let mut problems = Vec::new();
+    sealed_values(schema, &txn, &mut problems)?;
+    let mut namespaces = Vec::new();
+    for entry in schema.namespace_states.all(&txn)? {
+        namespaces.extend(keys::trailing_number(entry?.0).map(NamespaceId));
+    }
+    for ns in namespaces {
+        let checked = Snapshot::of(&txn, schema, ns, model.dimensions(), Micros(i64::MIN))
+            .and_then(|snapshot| namespace(&snapshot, &mut problems));
+        match checked {
+            Ok(()) => {}
+            // It is listed already, by its table.
+            Err(StoreError::Damaged { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(problems)
+}
+
+/// Every value with a checksum opens and parses.
+fn sealed_values(schema: &Schema, txn: &Txn<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    type Parses = fn(&[u8]) -> bool;
+    let tables: [(&Table, Parses); 6] = [
+        (&schema.journal, |bytes| Operation::decode(bytes).is_ok()),
+        (&schema.namespace_states, |bytes| NamespaceState::decode(bytes).is_ok()),
+        (&schema.outcomes, |bytes| Outcome::decode(bytes).is_ok()),
+        (&schema.headers, |bytes| Header::decode(bytes).is_some()),
+        (&schema.records, |bytes| Record::decode(bytes).is_ok()),
+        (&schema.contents, |bytes| std::str::from_utf8(bytes).is_ok()),
+    ];
+    for (table, parses) in tables {
+        for entry in table.all(txn)? {
+            let (key, value) = entry?;
+            if !sealed::open(value).is_some_and(parses) {
+                problems.push(Problem {
+                    location: table.damaged(key).to_string(),
+                    what: "the value fails its checksum or does not parse".to_owned(),
+                    fix: RESTORE.to_owned(),
+                });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What is derived agrees with the records.
+fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+    let Snapshot { txn, docs, state, .. } = snapshot;
+    let location = state.segments.join("/");
+    let mut report = |what: String| {
+        problems.push(Problem { location: location.clone(), what, fix: REPLAY.to_owned() });
+    };
+    let facts = snapshot.facts()?;
+    let (mut memories, mut passages, mut terms, mut tokens) = (0u64, 0u64, 0u64, 0u64);
+    let live = snapshot.evaluator().every()?;
+    let mut expected_postings = 0u64;
+    for entry in docs.schema.ids.prefix(txn, &keys::namespace(docs.ns))? {
+        let (key, value) = entry?;
+        let doc = Documents::pointed(Some(value)).ok_or_else(|| docs.schema.ids.damaged(key))?;
+        let record = docs.record(txn, doc)?;
+        memories += 1;
+        tokens += u64::from(record.tokens_o200k);
+        if !live.contains(doc.0) {
+            report(format!("document {} is not in the filter index", doc.0));
+        }
+        for (index, counts) in indexed::terms(&record, docs.content(txn, doc)?).iter().enumerate() {
+            let row = doc.0 + index as u32;
+            let length: u32 = counts.iter().map(|(_, frequency)| frequency).sum();
+            passages += 1;
+            terms += u64::from(length);
+            expected_postings += counts.len() as u64;
+            let found = facts.get(row);
+            if !found.alive || found.offset != index as u32 || found.terms != length {
+                report(format!("row {row} does not agree with its record"));
+            }
+            if docs.vector(txn, Row(row))?.is_none() {
+                report(format!("row {row} has no place for its vector"));
+            }
+        }
+    }
+    let mut found_postings = 0u64;
+    for entry in docs.schema.postings.prefix(txn, &keys::namespace(docs.ns))? {
+        let (key, block) = entry?;
+        let first = keys::trailing_number(key).unwrap_or_default();
+        let mut strays = 0;
+        let whole = postings::for_each(first, block, |posting| {
+            found_postings += 1;
+            strays += u32::from(!facts.get(posting.row).alive);
+        });
+        if whole.is_none() || strays > 0 {
+            report(format!("{} names rows that are gone, or does not parse", docs.schema.postings.damaged(key)));
+        }
+    }
+    for entry in docs.schema.attributes.prefix(txn, &keys::namespace(docs.ns))? {
+        let (key, chunk) = entry?;
+        if docs::decode(chunk).is_none() {
+            report(format!("{} does not parse", docs.schema.attributes.damaged(key)));
+        }
+    }
+    for (name, expected, found) in [
+        ("memories", memories, state.memories),
+        ("passages", passages, state.passages),
+        ("terms", terms, state.terms),
+        ("tokens", tokens, state.content_tokens),
+        ("documents in the filter index", memories, live.len()),
+        ("postings", expected_postings, found_postings),
+    ] {
+        if expected != found {
+            report(format!("{name}: {expected} by the records, {found} counted"));
+        }
+    }
+    Ok(())
+}

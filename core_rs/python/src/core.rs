@@ -1,0 +1,192 @@
+//! `Core`: an open data directory, and the counts that it answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use recalld_api::{Method, Service, ServiceOptions};
+use recalld_engine::EngineOptions;
+use recalld_engine::clock::SystemClock;
+
+use crate::gate::gate;
+
+/// An open data directory and the calls that are answered in Rust. One process a directory.
+#[pyclass(frozen, module = "recalld_sidecar._core")]
+pub(crate) struct Core {
+    service: Service,
+}
+
+#[pymethods]
+impl Core {
+    #[new]
+    #[pyo3(signature = (
+        data_dir,
+        model_dir,
+        *,
+        address = "",
+        max_store_bytes = 1_099_511_627_776,
+        max_in_flight = 128,
+        max_queued_writes = 4096,
+        index_after = 20_000,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn new(
+        py: Python<'_>,
+        data_dir: String,
+        model_dir: String,
+        address: &str,
+        max_store_bytes: u64,
+        max_in_flight: usize,
+        max_queued_writes: usize,
+        index_after: u32,
+    ) -> PyResult<Self> {
+        let engine = EngineOptions {
+            data_dir: data_dir.into(),
+            model_dir: model_dir.into(),
+            address: address.to_owned(),
+            max_store_bytes,
+            max_queued_writes,
+            index_after,
+        };
+        let options = ServiceOptions { engine, max_in_flight };
+        let service = gate(py, || Service::open(&options, Arc::new(SystemClock)))?;
+        Ok(Self { service })
+    }
+
+    /// Full names of the methods that `dispatch` answers.
+    #[staticmethod]
+    fn methods() -> Vec<&'static str> {
+        Method::ALL.map(Method::name).to_vec()
+    }
+
+    /// Answer one call: serialised request in, serialised response out; `timeout` in seconds. Raises CoreError.
+    fn dispatch<'py>(
+        &self,
+        py: Python<'py>,
+        method: &str,
+        identity: &str,
+        request: &[u8],
+        timeout: Option<f64>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let deadline = timeout.and_then(deadline);
+        let answer = gate(py, || self.service.dispatch(method, identity, request, deadline))?;
+        Ok(PyBytes::new(py, &answer))
+    }
+
+    /// Counts of the store.
+    fn store_stats(&self, py: Python<'_>) -> PyResult<StoreStats> {
+        gate(py, || self.service.store_stats()).map(StoreStats::from)
+    }
+
+    /// Counts of a namespace, all zero when it does not exist. Raises CoreError for an invalid namespace.
+    fn namespace_stats(&self, py: Python<'_>, namespace: Vec<String>) -> PyResult<NamespaceStats> {
+        gate(py, || self.service.namespace_stats(namespace)).map(NamespaceStats::from)
+    }
+
+    /// What each method did since the start.
+    fn metrics(&self) -> Vec<MethodMetrics> {
+        self.service.metrics().into_iter().map(MethodMetrics::from).collect()
+    }
+
+    /// Calls being answered now.
+    fn in_flight(&self) -> usize {
+        self.service.in_flight()
+    }
+
+    /// Answer every later call with UNAVAILABLE (NOT_SERVING); calls in hand go on.
+    fn refuse(&self) {
+        self.service.refuse();
+    }
+
+    /// Finish acknowledged work, stop the background threads and release the directory.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        gate(py, || {
+            self.service.close();
+            Ok(())
+        })
+    }
+}
+
+/// The instant so many seconds from now; None when no clock reaches it, which is no deadline.
+fn deadline(timeout: f64) -> Option<Instant> {
+    let now = Instant::now();
+    if timeout > 0.0 {
+        Duration::try_from_secs_f64(timeout).ok().and_then(|timeout| now.checked_add(timeout))
+    } else {
+        Some(now)
+    }
+}
+
+/// Counts of a store.
+#[pyclass(frozen, get_all, module = "recalld_sidecar._core")]
+pub(crate) struct StoreStats {
+    store_id: String,
+    format_version: u32,
+    embedder: String,
+    embedder_fingerprint: String,
+    dimensions: u32,
+    position: u64,
+    namespaces: u64,
+    memories: u64,
+    bytes_used: u64,
+}
+
+impl From<recalld_engine::types::StoreStats> for StoreStats {
+    fn from(stats: recalld_engine::types::StoreStats) -> Self {
+        Self {
+            store_id: stats.store_id,
+            format_version: stats.format_version,
+            embedder: stats.embedder,
+            embedder_fingerprint: stats.embedder_fingerprint,
+            dimensions: stats.dimensions,
+            position: stats.position,
+            namespaces: stats.namespaces,
+            memories: stats.memories,
+            bytes_used: stats.bytes_used,
+        }
+    }
+}
+
+/// Counts of a namespace.
+#[pyclass(frozen, get_all, module = "recalld_sidecar._core")]
+pub(crate) struct NamespaceStats {
+    memories: u64,
+    versions: u64,
+    passages: u64,
+    content_tokens: u64,
+    indexed_passages: u64,
+}
+
+impl From<recalld_engine::types::NamespaceStats> for NamespaceStats {
+    fn from(stats: recalld_engine::types::NamespaceStats) -> Self {
+        Self {
+            memories: stats.memories,
+            versions: stats.versions,
+            passages: stats.passages,
+            content_tokens: stats.content_tokens,
+            indexed_passages: stats.indexed_passages,
+        }
+    }
+}
+
+/// What one method did since the start.
+#[pyclass(frozen, get_all, module = "recalld_sidecar._core")]
+pub(crate) struct MethodMetrics {
+    method: &'static str,
+    codes: BTreeMap<u8, u64>,
+    buckets: Vec<(f64, u64)>,
+    seconds: f64,
+}
+
+impl From<recalld_api::MethodMetrics> for MethodMetrics {
+    fn from(metrics: recalld_api::MethodMetrics) -> Self {
+        Self {
+            method: metrics.method,
+            codes: metrics.codes,
+            buckets: metrics.buckets,
+            seconds: metrics.seconds,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Functions that need no open data directory.
+
+use std::io;
+use std::path::Path;
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use recalld_algo::tokens::Encoding;
+use recalld_api::Failure;
+use recalld_embed::{Scratch, StaticModel};
+use recalld_engine::{EngineError, EngineOptions};
+use recalld_store::StoreError;
+use recalld_vector::MappedFile;
+
+use crate::gate::gate;
+
+/// Something wrong with a data directory.
+#[pyclass(frozen, get_all, module = "recalld_sidecar._core")]
+pub(crate) struct Problem {
+    r#where: String,
+    what: String,
+    fix: String,
+}
+
+/// Read everything in a data directory that no process holds and check it. Raises CoreError when it cannot open.
+#[pyfunction]
+pub(crate) fn verify(py: Python<'_>, data_dir: String, model_dir: String) -> PyResult<Vec<Problem>> {
+    // Nothing is written, so the limits do not matter, but for the size of the memory map.
+    let options = EngineOptions {
+        data_dir: data_dir.into(),
+        model_dir: model_dir.into(),
+        address: String::new(),
+        max_store_bytes: 1 << 40,
+        max_queued_writes: 1,
+        index_after: u32::MAX,
+    };
+    let problems = gate(py, || recalld_engine::verify::verify(&options).map_err(Failure::of_opening))?;
+    let problems = problems.into_iter().map(|problem| Problem {
+        r#where: problem.location,
+        what: problem.what,
+        fix: problem.fix,
+    });
+    Ok(problems.collect())
+}
+
+/// Tokens of a text. Raises ValueError for an unknown encoding.
+#[pyfunction]
+pub(crate) fn count_tokens(py: Python<'_>, text: &str, encoding: &str) -> PyResult<u32> {
+    let Some(encoding) = Encoding::from_name(encoding) else {
+        let known = Encoding::ALL.map(Encoding::name).join(", ");
+        return Err(PyValueError::new_err(format!("unknown encoding {encoding:?}; known are {known}")));
+    };
+    gate(py, || Ok(encoding.count(text)))
+}
+
+/// Unit vectors of texts by the model in `model_dir`; None where nothing in the text is known.
+#[pyfunction]
+pub(crate) fn embed(
+    py: Python<'_>,
+    model_dir: String,
+    texts: Vec<String>,
+) -> PyResult<Vec<Option<Vec<f32>>>> {
+    gate(py, || {
+        let model = load_model(Path::new(&model_dir)).map_err(Failure::of_opening)?;
+        let mut scratch = Scratch::default();
+        let embedded = texts.iter().map(|text| {
+            let mut vector = vec![0.0; model.dimensions()];
+            model.embed(text, &mut scratch, &mut vector).then_some(vector)
+        });
+        Ok(embedded.collect())
+    })
+}
+
+fn load_model(folder: &Path) -> Result<StaticModel, EngineError> {
+    let failed = |path: &Path, error: &io::Error| StoreError::Io {
+        source: io::Error::new(error.kind(), format!("embedding model {}: {error}", path.display())),
+    };
+    let weights = folder.join("model.safetensors");
+    let vocabulary = folder.join("vocab.txt");
+    let mapped = MappedFile::open(&weights).map_err(|error| failed(&weights, &error))?;
+    let lines = std::fs::read_to_string(&vocabulary).map_err(|error| failed(&vocabulary, &error))?;
+    Ok(StaticModel::new(Box::new(mapped), &lines)?)
+}
+
+/// Cargo profile kind of this build: `release` or `debug` (checks on).
+#[pyfunction]
+pub(crate) fn build_profile() -> &'static str {
+    if cfg!(debug_assertions) { "debug" } else { "release" }
+}
+
+#[pyfunction]
+pub(crate) fn boom(py: Python<'_>) -> PyResult<()> { gate(py, || panic!("a {}", "bug")) }
