@@ -6,6 +6,8 @@ This is the only module that knows all the others. Nothing here may fork: gRPC h
 import logging
 import os
 import signal
+import threading
+import time
 from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Final
@@ -22,6 +24,9 @@ from recalld_sidecar.services import Handler
 from recalld_sidecar.services.admin import AdminService
 
 _log = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 1.0
+"""Least time to close the directory, when draining has taken all of its own."""
 
 _STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
@@ -58,16 +63,22 @@ class Sidecar:
             self._http.start()
 
     def stop(self) -> bool:
-        """Drain: take no more calls, let those in hand finish, and close. False when some were cancelled."""
+        """Drain: take no more calls, let those in hand finish, and close.
+
+        False when some were cancelled, or work so long that the directory is not closed yet. They will not be
+        answered, and what was acknowledged is durable: end the process.
+        """
         self._serving = False
         _log.info("draining")
+        deadline = time.monotonic() + self._drain_seconds
         drained = self._grpc.stop(self._drain_seconds)
         if self._http:
             self._http.stop()
-        # A call that was cancelled may not have reached the core yet.
-        self._core.refuse()
-        self._core.close()
-        return drained
+        # Closing waits for every call that is in the core, also for those whose callers have gone.
+        closing = threading.Thread(target=self._core.close, name="recalld-close", daemon=True)
+        closing.start()
+        closing.join(max(deadline - time.monotonic(), _CLOSE_SECONDS))
+        return drained and not closing.is_alive()
 
     def _routes(self) -> Routes:
         return {"/metrics": self._metrics, "/healthz": _alive, "/readyz": self._ready}
@@ -110,9 +121,9 @@ def run(config: Config) -> int:
     if sidecar.stop():
         _log.info("stopped")
         return 0
-    _log.warning("stopped; calls that took longer than drain_seconds were cancelled")
+    _log.warning("stopped; calls that took longer than drain_seconds were abandoned")
     logging.shutdown()
-    # The interpreter would wait for the threads that still work on cancelled calls.
+    # The interpreter would wait for the threads that still work on them.
     os._exit(0)
 
 

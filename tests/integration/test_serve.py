@@ -22,7 +22,7 @@ from recalld.v1 import memory_service_pb2_grpc as rpc
 from recalld.v1.types_pb2 import Namespace
 from recalld_sidecar import __version__
 
-from tests.support.sidecar import RunningSidecar, connect, run_cli, running_sidecar
+from tests.support.sidecar import STOP_SECONDS, RunningSidecar, connect, run_cli, running_sidecar
 
 SECONDS = 60
 ALICE = Namespace(segments=["acme", "user", "alice"])
@@ -264,7 +264,7 @@ def waiting(store_behind_a_token: tuple[Path, str], tmp_path: Path) -> Iterator[
         connect(sidecar.address) as channel,
     ):
         request = pb.SearchRequest(namespace=ALICE, query="seats", at_least_as_fresh=token)
-        call = rpc.MemoryServiceStub(channel).Search.future(request, timeout=SECONDS)
+        call = rpc.MemoryServiceStub(channel).Search.future(request, timeout=10 * STOP_SECONDS)
         wait_for_metric(sidecar, "recalld_requests_in_flight 1.0", call)
         yield sidecar, call
 
@@ -289,8 +289,14 @@ def test_a_drain_does_not_wait_longer_than_it_is_told(
 ) -> None:
     sidecar, call = waiting
     assert sidecar.stop() == 0
-    assert "were cancelled" in sidecar.logs()[-1]["message"]
+    assert "were abandoned" in sidecar.logs()[-1]["message"]
     assert isinstance(call.exception(SECONDS), grpc.RpcError)
+
+
+def test_a_drain_does_not_wait_for_a_call_whose_caller_is_gone(waiting: tuple[RunningSidecar, Any]) -> None:
+    sidecar, call = waiting
+    call.cancel()
+    assert sidecar.stop() == 0
 
 
 def test_a_second_signal_ends_at_once(store_behind_a_token: tuple[Path, str], tmp_path: Path) -> None:
@@ -299,7 +305,7 @@ def test_a_second_signal_ends_at_once(store_behind_a_token: tuple[Path, str], tm
     flags = ["--drain-seconds", "3600"]
     with running_sidecar(tmp_path / "data", flags=flags) as sidecar, connect(sidecar.address) as channel:
         request = pb.SearchRequest(namespace=ALICE, query="seats", at_least_as_fresh=token)
-        call = rpc.MemoryServiceStub(channel).Search.future(request, timeout=SECONDS)
+        call = rpc.MemoryServiceStub(channel).Search.future(request, timeout=10 * STOP_SECONDS)
         wait_for_metric(sidecar, "recalld_requests_in_flight 1.0", call)
         sidecar.send(signal.SIGTERM)
         sidecar.wait_for_log("draining")

@@ -149,6 +149,7 @@ def running_sidecar(
                 sidecar.stop()
             except subprocess.TimeoutExpired:
                 process.kill()
+                sidecar.wait()
                 raise
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -34,6 +34,7 @@
 
 mod compound;
 mod fold;
+mod iban;
 mod stop;
 mod words;
 
@@ -137,7 +138,7 @@ impl Analyzer {
                     let end = self.compound.read(text, position);
                     self.compound
                         .emit(&mut self.words, keep_stop_words, &mut sink);
-                    if let Some(iban) = compound::grouped_iban(&text[position..]) {
+                    if let Some(iban) = iban::grouped_iban(&text[position..]) {
                         sink(&iban);
                     }
                     end

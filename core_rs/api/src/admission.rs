@@ -64,7 +64,6 @@ impl Drop for Admitted<'_> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 

@@ -266,7 +266,6 @@ impl From<StoreError> for Failure {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
 

@@ -116,6 +116,7 @@ fn options(folder: &Path, max_in_flight: usize) -> ServiceOptions {
     }
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "the type of the requests' field")]
 fn namespace() -> Option<v1::Namespace> {
     Some(v1::Namespace {
         segments: vec!["acme".to_owned(), "alice".to_owned()],
@@ -138,19 +139,15 @@ fn get(key: &str) -> v1::GetRequest {
     }
 }
 
-#[test]
-fn a_memory_is_written_found_fetched_and_deleted() {
-    let server = Server::start();
-    let seat = WriteItem {
+/// A memory with most fields set.
+fn seat() -> WriteItem {
+    let class = v1::Value {
+        kind: Some(v1::value::Kind::IntValue(2)),
+    };
+    WriteItem {
         kind: "preference".to_owned(),
         tags: vec!["travel".to_owned(), "flights".to_owned()],
-        metadata: [(
-            "class".to_owned(),
-            v1::Value {
-                kind: Some(v1::value::Kind::IntValue(2)),
-            },
-        )]
-        .into(),
+        metadata: [("class".to_owned(), class)].into(),
         occurred_at: Some(prost_types::Timestamp {
             seconds: NOW - 60,
             nanos: 1_500,
@@ -161,31 +158,29 @@ fn a_memory_is_written_found_fetched_and_deleted() {
         }],
         origin: "agent:planner".to_owned(),
         ..item("seat", "Alice prefers aisle seats on long flights.")
-    };
+    }
+}
+
+#[test]
+fn a_written_memory_is_found() {
+    let server = Server::start();
     let written = server
-        .write(vec![seat, item("", "The invoice is due on Friday.")])
+        .write(vec![seat(), item("", "The invoice is due on Friday.")])
         .unwrap();
-    let outcomes: Vec<_> = written
-        .receipts
-        .iter()
-        .map(|receipt| (receipt.outcome(), receipt.version))
-        .collect();
-    assert_eq!(
-        outcomes,
-        [(WriteOutcome::Stored, 1), (WriteOutcome::Stored, 1)]
+    assert!(
+        written
+            .receipts
+            .iter()
+            .all(|r| (r.outcome(), r.version) == (WriteOutcome::Stored, 1))
     );
+    let receipt = &written.receipts[0];
 
     let found = server.search("which seat does Alice like?");
     let hit = &found.hits[0];
-    assert_eq!(
-        (hit.id.as_str(), hit.key.as_str()),
-        (written.receipts[0].id.as_str(), "seat")
-    );
-    assert_eq!(
-        (hit.kind.as_str(), hit.version, hit.tags.join(" ")),
-        ("preference", 1, "flights travel".to_owned())
-    );
-    assert_eq!(hit.content_tokens, written.receipts[0].content_tokens);
+    assert_eq!((&hit.id, hit.key.as_str()), (&receipt.id, "seat"));
+    assert_eq!((hit.kind.as_str(), hit.version), ("preference", 1));
+    assert_eq!(hit.tags, ["flights", "travel"]);
+    assert_eq!(hit.content_tokens, receipt.content_tokens);
     assert_eq!(
         hit.age.unwrap(),
         prost_types::Duration {
@@ -193,53 +188,40 @@ fn a_memory_is_written_found_fetched_and_deleted() {
             nanos: 999_999_000
         }
     );
-    assert_eq!(
-        hit.occurred_at.unwrap(),
-        prost_types::Timestamp {
-            seconds: NOW - 60,
-            nanos: 1_000
-        }
-    );
+    let occurred_at = hit.occurred_at.unwrap();
+    assert_eq!((occurred_at.seconds, occurred_at.nanos), (NOW - 60, 1_000));
     assert!(
         found
             .arms
             .iter()
-            .any(|arm| arm.name == "lexical" && arm.candidates > 0),
-        "{:?}",
-        found.arms
+            .any(|arm| arm.name == "lexical" && arm.candidates > 0)
     );
     assert!(found.took.is_some() && !found.token.is_empty());
+}
 
-    let fetched: v1::GetResponse = server
-        .call(
-            Method::Get,
-            &v1::GetRequest {
-                ids: vec![hit.id.clone()],
-                keys: vec!["seat".to_owned(), "none".to_owned()],
-                max_tokens: Some(3),
-                at_least_as_fresh: written.token,
-                ..get("")
-            },
-        )
-        .unwrap();
-    assert_eq!(
-        (fetched.memories.len(), fetched.missing_keys),
-        (2, vec!["none".to_owned()])
-    );
+#[test]
+fn a_written_memory_is_fetched() {
+    let server = Server::start();
+    let written = server.write(vec![seat()]).unwrap();
+    let request = v1::GetRequest {
+        ids: vec![written.receipts[0].id.clone()],
+        keys: vec!["seat".to_owned(), "none".to_owned()],
+        max_tokens: Some(3),
+        at_least_as_fresh: written.token,
+        ..get("")
+    };
+    let fetched: v1::GetResponse = server.call(Method::Get, &request).unwrap();
+    assert_eq!(fetched.missing_keys, ["none"]);
+    assert_eq!(fetched.memories.len(), 2);
     let memory = &fetched.memories[0];
     assert_eq!(
         (memory.content.as_str(), memory.truncated),
         ("Alice prefers aisle", true)
     );
-    assert_eq!(memory.content_tokens, hit.content_tokens);
-    assert_eq!(
-        memory.metadata["class"].kind,
-        Some(v1::value::Kind::IntValue(2))
-    );
-    assert_eq!(
-        (memory.sources[0].speaker.as_str(), memory.origin.as_str()),
-        ("Alice", "agent:planner")
-    );
+    assert_eq!(memory.content_tokens, written.receipts[0].content_tokens);
+    assert_eq!(memory.metadata, seat().metadata);
+    assert_eq!(memory.sources, seat().sources);
+    assert_eq!(memory.origin, "agent:planner");
     assert_eq!(
         memory.created_at.unwrap(),
         prost_types::Timestamp {
@@ -251,7 +233,12 @@ fn a_memory_is_written_found_fetched_and_deleted() {
         (memory.expires_at, memory.content_format()),
         (None, v1::ContentFormat::Text)
     );
+}
 
+#[test]
+fn a_deleted_memory_is_gone() {
+    let server = Server::start();
+    server.write(vec![seat()]).unwrap();
     let delete = v1::DeleteRequest {
         namespace: namespace(),
         keys: vec!["seat".to_owned()],
@@ -264,13 +251,7 @@ fn a_memory_is_written_found_fetched_and_deleted() {
         (fetched.memories.len(), fetched.missing_keys),
         (0, vec!["seat".to_owned()])
     );
-    assert!(
-        server
-            .search("which seat does Alice like?")
-            .hits
-            .iter()
-            .all(|hit| hit.key != "seat")
-    );
+    assert_eq!(server.search("which seat does Alice like?").hits, []);
 }
 
 #[test]

@@ -62,7 +62,12 @@ pub(crate) struct AnnIndexes {
 }
 
 impl AnnIndexes {
-    pub(crate) fn new(directory: &Path, store_id: &[u8], dimensions: usize, index_after: u32) -> Self {
+    pub(crate) fn new(
+        directory: &Path,
+        store_id: &[u8],
+        dimensions: usize,
+        index_after: u32,
+    ) -> Self {
         Self {
             folder: directory.join(FOLDER),
             store_id: store_id.to_vec(),
@@ -127,8 +132,17 @@ impl AnnIndexes {
         let (block, _) = rows::locate(self.index_after);
         let mut large = Vec::new();
         let mut ns = 0;
-        while let Some((key, _)) = store.schema().rows.at_or_after(&txn, &keys::numbered(NamespaceId(ns), block))? {
-            let Some(found) = key.first_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes)) else { break };
+        while let Some((key, _)) = store
+            .schema()
+            .rows
+            .at_or_after(&txn, &keys::numbered(NamespaceId(ns), block))?
+        {
+            let Some(found) = key
+                .first_chunk::<4>()
+                .map(|bytes| u32::from_be_bytes(*bytes))
+            else {
+                break;
+            };
             if found == ns || keys::trailing_number(key).is_some_and(|number| number >= block) {
                 large.push(NamespaceId(found));
                 ns = found + 1;
@@ -151,13 +165,20 @@ impl AnnIndexes {
         }
         let current = match self.get(ns).or_else(|| self.load(ns, rows)) {
             // Dead rows cost every search: begin anew, and let the old index serve meanwhile.
-            Some(current) if current.dead(rows, passages) > current.index.len() as f64 * DEAD => None,
+            Some(current) if current.dead(rows, passages) > current.index.len() as f64 * DEAD => {
+                None
+            }
             current => current,
         };
-        let missing = current.as_ref().map(|current| rows.saturating_sub(current.rows()));
+        let missing = current
+            .as_ref()
+            .map(|current| rows.saturating_sub(current.rows()));
         let index = match current {
             Some(current) => current,
-            None => Arc::new(AnnIndex { index: HnswIndex::new(self.dimensions)?, rows: AtomicU32::new(0) }),
+            None => Arc::new(AnnIndex {
+                index: HnswIndex::new(self.dimensions)?,
+                rows: AtomicU32::new(0),
+            }),
         };
         if missing.is_none_or(|missing| f64::from(missing) >= f64::from(index.rows()) * GROWTH) {
             self.grow(store, ns, &index, rows)?;
@@ -168,7 +189,13 @@ impl AnnIndexes {
     }
 
     /// Adds the live rows up to `rows`. Searches that use the index meanwhile scan what it says it lacks.
-    fn grow(&self, store: &Store, ns: NamespaceId, index: &AnnIndex, rows: u32) -> Result<(), EngineError> {
+    fn grow(
+        &self,
+        store: &Store,
+        ns: NamespaceId,
+        index: &AnnIndex,
+        rows: u32,
+    ) -> Result<(), EngineError> {
         let per_block = rows_per_block(self.dimensions) as u32;
         let size = row_bytes(self.dimensions);
         while index.rows() < rows && !self.stopping() {
@@ -179,7 +206,9 @@ impl AnnIndexes {
                 let txn = store.read()?;
                 let table = &store.schema().vectors;
                 for number in from / per_block..to.div_ceil(per_block) {
-                    let Some(block) = table.get(&txn, &keys::numbered(ns, number))? else { continue };
+                    let Some(block) = table.get(&txn, &keys::numbered(ns, number))? else {
+                        continue;
+                    };
                     for (place, bytes) in block.chunks_exact(size).enumerate() {
                         let row = number * per_block + place as u32;
                         // A row without a vector, or a dead one, has the scale 0.
@@ -218,11 +247,16 @@ impl AnnIndexes {
             Ok((index, stamp)) => {
                 let reach = keys::trailing_number(&stamp).unwrap_or(u32::MAX);
                 if reach <= rows && stamp == self.stamp(ns, reach) {
-                    return Some(Arc::new(AnnIndex { index, rows: AtomicU32::new(reach) }));
+                    return Some(Arc::new(AnnIndex {
+                        index,
+                        rows: AtomicU32::new(reach),
+                    }));
                 }
                 tracing::warn!(path = %path.display(), "the index is of another store; it is built anew");
             }
-            Err(error) => tracing::warn!(path = %path.display(), %error, "the index is not used; it is built anew"),
+            Err(error) => {
+                tracing::warn!(path = %path.display(), %error, "the index is not used; it is built anew");
+            }
         }
         None
     }
@@ -235,7 +269,10 @@ impl AnnIndexes {
         let saved = std::fs::create_dir_all(&self.folder)
             .map_err(|error| error.to_string())
             .and_then(|()| {
-                index.index.save(&self.path(ns), &self.stamp(ns, index.rows())).map_err(|error| error.to_string())
+                index
+                    .index
+                    .save(&self.path(ns), &self.stamp(ns, index.rows()))
+                    .map_err(|error| error.to_string())
             });
         if let Err(error) = saved {
             tracing::warn!(%error, "an approximate index could not be saved");

@@ -9,7 +9,9 @@ use std::collections::HashMap;
 use prost::Message;
 use recalld_proto::storage::v1::operation::Action;
 use recalld_proto::storage::v1::outcome::Answer;
-use recalld_proto::storage::v1::{self as storage, NamespaceState, Outcome, PutOutcome, RemoveOutcome};
+use recalld_proto::storage::v1::{
+    self as storage, NamespaceState, Outcome, PutOutcome, RemoveOutcome,
+};
 use recalld_proto::v1::{Receipt, WriteOutcome};
 use recalld_store::codec::sealed;
 use recalld_store::ids::{MemoryId, Micros, NamespaceId, Position, Row};
@@ -53,7 +55,10 @@ pub(crate) fn memories(schema: &Schema, txn: &Txn<'_>) -> Result<u64, StoreError
 fn number(schema: &Schema, txn: &Txn<'_>, key: &[u8]) -> Result<u64, StoreError> {
     match schema.meta.get(txn, key)? {
         None => Ok(0),
-        Some(bytes) => bytes.try_into().map(u64::from_be_bytes).map_err(|_| schema.meta.damaged(key)),
+        Some(bytes) => bytes
+            .try_into()
+            .map(u64::from_be_bytes)
+            .map_err(|_| schema.meta.damaged(key)),
     }
 }
 
@@ -75,15 +80,29 @@ pub(crate) fn namespace_state(
 ) -> Result<NamespaceState, StoreError> {
     let key = keys::namespace(ns);
     let damaged = || schema.namespace_states.damaged(&key);
-    let value = schema.namespace_states.get(txn, &key)?.ok_or_else(damaged)?;
+    let value = schema
+        .namespace_states
+        .get(txn, &key)?
+        .ok_or_else(damaged)?;
     NamespaceState::decode(sealed::open(value).ok_or_else(damaged)?).map_err(|_| damaged())
 }
 
 impl<'s, 't, 'e> Applier<'s, 't, 'e> {
-    pub(crate) fn new(schema: &'s Schema, dimensions: usize, txn: &'t mut WriteTxn<'e>) -> Result<Self, StoreError> {
+    pub(crate) fn new(
+        schema: &'s Schema,
+        dimensions: usize,
+        txn: &'t mut WriteTxn<'e>,
+    ) -> Result<Self, StoreError> {
         let position = position(schema, txn)?;
         let memories = memories(schema, txn)?;
-        Ok(Self { schema, dimensions, txn, position, memories, states: HashMap::new() })
+        Ok(Self {
+            schema,
+            dimensions,
+            txn,
+            position,
+            memories,
+            states: HashMap::new(),
+        })
     }
 
     /// The transaction, for reading.
@@ -98,7 +117,11 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         operation: &storage::Operation,
         terms: Option<&[Vec<Vec<TermCount>>]>,
     ) -> Result<Applied, EngineError> {
-        let segments = operation.namespace.as_ref().map(|n| n.segments.as_slice()).unwrap_or_default();
+        let segments = operation
+            .namespace
+            .as_ref()
+            .map(|n| n.segments.as_slice())
+            .unwrap_or_default();
         let existing = namespace_id(self.schema, self.txn, segments)?;
         if let Some(applied) = self.repeated(existing, operation)? {
             return Ok(applied);
@@ -109,9 +132,15 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
                 let ns = existing.map_or_else(|| self.create_namespace(segments), Ok)?;
                 self.put(ns, put, now, terms).map(Answer::Put)?
             }
-            Some(Action::Remove(remove)) => self.remove(existing, remove, now).map(Answer::Remove)?,
-            Some(Action::Sweep(sweep)) => self.sweep(existing, sweep, now).map(Answer::Remove)?,
-            None => return Err(EngineError::Internal("an operation without an action".to_owned())),
+            Some(Action::Remove(remove)) => {
+                self.remove(existing, remove, now).map(Answer::Remove)?
+            }
+            Some(Action::Sweep(sweep)) => self.sweep(existing, *sweep, now).map(Answer::Remove)?,
+            None => {
+                return Err(EngineError::Internal(
+                    "an operation without an action".to_owned(),
+                ));
+            }
         };
         self.position.0 += 1;
         self.schema.journal.put(
@@ -119,7 +148,10 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             &keys::position(self.position),
             &sealed::seal(&operation.encode_to_vec()),
         )?;
-        let applied = Applied { position: self.position, answer };
+        let applied = Applied {
+            position: self.position,
+            answer,
+        };
         if let Some(ns) = existing.or(namespace_id(self.schema, self.txn, segments)?) {
             self.remember(ns, operation, &applied)?;
         }
@@ -128,25 +160,56 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
 
     /// Writes what was gathered. Nothing may be applied afterwards.
     pub(crate) fn finish(self) -> Result<Position, StoreError> {
-        let Self { schema, txn, position, memories, states, .. } = self;
+        let Self {
+            schema,
+            txn,
+            position,
+            memories,
+            states,
+            ..
+        } = self;
         for (ns, state) in states {
-            schema.namespace_states.put(txn, &keys::namespace(ns), &sealed::seal(&state.encode_to_vec()))?;
+            schema.namespace_states.put(
+                txn,
+                &keys::namespace(ns),
+                &sealed::seal(&state.encode_to_vec()),
+            )?;
         }
-        schema.meta.put(txn, keys::META_POSITION, &position.0.to_be_bytes())?;
-        schema.meta.put(txn, keys::META_MEMORIES, &memories.to_be_bytes())?;
+        schema
+            .meta
+            .put(txn, keys::META_POSITION, &position.0.to_be_bytes())?;
+        schema
+            .meta
+            .put(txn, keys::META_MEMORIES, &memories.to_be_bytes())?;
         Ok(position)
     }
 
     fn documents(&self, ns: NamespaceId) -> Documents<'s> {
-        Documents { schema: self.schema, ns, dimensions: self.dimensions }
+        Documents {
+            schema: self.schema,
+            ns,
+            dimensions: self.dimensions,
+        }
     }
 
     fn create_namespace(&mut self, segments: &[String]) -> Result<NamespaceId, StoreError> {
         let next = number(self.schema, self.txn, keys::META_NEXT_NAMESPACE)?;
-        let ns = NamespaceId(u32::try_from(next).map_err(|_| StoreError::Full { what: "number of namespaces" })?);
-        self.schema.meta.put(self.txn, keys::META_NEXT_NAMESPACE, &(next + 1).to_be_bytes())?;
-        self.schema.namespaces.put(self.txn, &keys::path(segments), &keys::namespace(ns))?;
-        let state = NamespaceState { segments: segments.to_vec(), latest_micros: i64::MIN, ..Default::default() };
+        let ns = NamespaceId(u32::try_from(next).map_err(|_| StoreError::Full {
+            what: "number of namespaces",
+        })?);
+        self.schema.meta.put(
+            self.txn,
+            keys::META_NEXT_NAMESPACE,
+            &(next + 1).to_be_bytes(),
+        )?;
+        self.schema
+            .namespaces
+            .put(self.txn, &keys::path(segments), &keys::namespace(ns))?;
+        let state = NamespaceState {
+            segments: segments.to_vec(),
+            latest_micros: i64::MIN,
+            ..Default::default()
+        };
         self.states.insert(ns, state);
         Ok(ns)
     }
@@ -166,19 +229,29 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         ns: Option<NamespaceId>,
         operation: &storage::Operation,
     ) -> Result<Option<Applied>, EngineError> {
-        let (Some(ns), false) = (ns, operation.idempotency_key.is_empty()) else { return Ok(None) };
+        let (Some(ns), false) = (ns, operation.idempotency_key.is_empty()) else {
+            return Ok(None);
+        };
         let key = keys::named(ns, operation.idempotency_key.as_bytes());
-        let Some(value) = self.schema.outcomes.get(self.txn, &key)? else { return Ok(None) };
+        let Some(value) = self.schema.outcomes.get(self.txn, &key)? else {
+            return Ok(None);
+        };
         let damaged = || self.schema.outcomes.damaged(&key);
-        let outcome = Outcome::decode(sealed::open(value).ok_or_else(damaged)?).map_err(|_| damaged())?;
+        let outcome =
+            Outcome::decode(sealed::open(value).ok_or_else(damaged)?).map_err(|_| damaged())?;
         if operation.at_micros.saturating_sub(outcome.at_micros) >= OUTCOME_LIFETIME_MICROS {
             return Ok(None);
         }
         if outcome.request_digest != operation.request_digest {
-            return Err(EngineError::IdempotencyKeyReused { key: operation.idempotency_key.clone() });
+            return Err(EngineError::IdempotencyKeyReused {
+                key: operation.idempotency_key.clone(),
+            });
         }
         let answer = outcome.answer.ok_or_else(damaged)?;
-        Ok(Some(Applied { position: Position(outcome.position), answer }))
+        Ok(Some(Applied {
+            position: Position(outcome.position),
+            answer,
+        }))
     }
 
     /// Keeps the answer for the request's idempotency key.
@@ -199,12 +272,23 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             answer: Some(applied.answer.clone()),
         };
         let value = sealed::seal(&outcome.encode_to_vec());
-        self.schema.outcomes.put(self.txn, &keys::named(ns, name), &value)?;
-        self.schema.outcome_times.put(self.txn, &keys::outcome_time(Micros(operation.at_micros), ns, name), &[])
+        self.schema
+            .outcomes
+            .put(self.txn, &keys::named(ns, name), &value)?;
+        self.schema.outcome_times.put(
+            self.txn,
+            &keys::outcome_time(Micros(operation.at_micros), ns, name),
+            &[],
+        )
     }
 
     /// The live document of a key, unless it had expired at `now`.
-    fn current(&self, docs: Documents<'_>, key: &str, now: Micros) -> Result<Option<(Row, MemoryId, u64)>, StoreError> {
+    fn current(
+        &self,
+        docs: Documents<'_>,
+        key: &str,
+        now: Micros,
+    ) -> Result<Option<(Row, MemoryId, u64)>, StoreError> {
         match docs.by_key(self.txn, key)? {
             None => Ok(None),
             Some(doc) => self.unexpired(docs, doc, now),
@@ -217,7 +301,9 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         doc: Row,
         now: Micros,
     ) -> Result<Option<(Row, MemoryId, u64)>, StoreError> {
-        let header = docs.header(self.txn, doc)?.filter(|header| header.expires_at > now);
+        let header = docs
+            .header(self.txn, doc)?
+            .filter(|header| header.expires_at > now);
         Ok(header.map(|header| (doc, header.id, u64::from(header.version))))
     }
 
@@ -230,11 +316,22 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
     ) -> Result<PutOutcome, EngineError> {
         let docs = self.documents(ns);
         for (index, item) in put.items.iter().enumerate() {
-            let Some(expected) = item.if_version else { continue };
-            let key = item.record.as_ref().map(|record| record.key.as_str()).unwrap_or_default();
-            let current = self.current(docs, key, now)?.map_or(0, |(.., version)| version);
+            let Some(expected) = item.if_version else {
+                continue;
+            };
+            let key = item
+                .record
+                .as_ref()
+                .map(|record| record.key.as_str())
+                .unwrap_or_default();
+            let current = self
+                .current(docs, key, now)?
+                .map_or(0, |(.., version)| version);
             if current != expected {
-                return Err(EngineError::VersionConflict { field: format!("items[{index}].if_version"), current });
+                return Err(EngineError::VersionConflict {
+                    field: format!("items[{index}].if_version"),
+                    current,
+                });
             }
         }
         let mut receipts = Vec::with_capacity(put.items.len());
@@ -267,7 +364,11 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             return Ok(receipt(WriteOutcome::Duplicate, id, version));
         }
         let mut record = record.clone();
-        let existing = if record.key.is_empty() { None } else { docs.by_key(self.txn, &record.key)? };
+        let existing = if record.key.is_empty() {
+            None
+        } else {
+            docs.by_key(self.txn, &record.key)?
+        };
         let current = match existing {
             Some(doc) => self.unexpired(docs, doc, now)?,
             None => None,
@@ -301,12 +402,20 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             }
         };
         let doc = Row(self.state(docs.ns)?.next_row);
-        let new = NewDocument { id, record: &record, content: &item.content, vectors: &item.vectors, terms };
+        let new = NewDocument {
+            id,
+            record: &record,
+            content: &item.content,
+            vectors: &item.vectors,
+            terms,
+        };
         let weight = docs.insert(self.txn, doc, &new)?;
         let state = self.state(docs.ns)?;
         state.next_row = (u64::from(doc.0) + weight.passages)
             .try_into()
-            .map_err(|_| StoreError::Full { what: "number of passages of the namespace" })?;
+            .map_err(|_| StoreError::Full {
+                what: "number of passages of the namespace",
+            })?;
         state.memories += 1;
         state.versions += 1;
         state.passages += weight.passages;
@@ -351,7 +460,9 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
                 (Some(ns), Ok(id)) => {
                     let docs = self.documents(ns);
                     let doc = docs.by_id(self.txn, id)?;
-                    doc.map(|doc| self.unexpired(docs, doc, now)).transpose()?.flatten()
+                    doc.map(|doc| self.unexpired(docs, doc, now))
+                        .transpose()?
+                        .flatten()
                 }
                 _ => None,
             };
@@ -373,11 +484,19 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         if let Some(expected) = remove.if_version {
             let current = targets.first().map_or(0, |(.., version)| *version);
             if current != expected {
-                return Err(EngineError::VersionConflict { field: "if_version".to_owned(), current });
+                return Err(EngineError::VersionConflict {
+                    field: "if_version".to_owned(),
+                    current,
+                });
             }
         }
         let mut ids: Vec<MemoryId> = targets.into_iter().map(|(_, id, _)| id).collect();
-        ids.extend(remove.selected.iter().filter_map(|bytes| MemoryId::try_from(&bytes[..]).ok()));
+        ids.extend(
+            remove
+                .selected
+                .iter()
+                .filter_map(|bytes| MemoryId::try_from(&bytes[..]).ok()),
+        );
         ids.sort_unstable();
         ids.dedup();
         if let Some(ns) = ns {
@@ -393,7 +512,7 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
     fn sweep(
         &mut self,
         ns: Option<NamespaceId>,
-        sweep: &storage::Sweep,
+        sweep: storage::Sweep,
         now: Micros,
     ) -> Result<RemoveOutcome, EngineError> {
         let mut outcome = RemoveOutcome::default();
@@ -432,7 +551,8 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             let newer = match self.schema.outcomes.get(self.txn, name)? {
                 Some(value) => {
                     let damaged = || self.schema.outcomes.damaged(name);
-                    let outcome = Outcome::decode(sealed::open(value).ok_or_else(damaged)?).map_err(|_| damaged())?;
+                    let outcome = Outcome::decode(sealed::open(value).ok_or_else(damaged)?)
+                        .map_err(|_| damaged())?;
                     keys::instant(Micros(outcome.at_micros))[..] > *at
                 }
                 None => true,
@@ -455,10 +575,15 @@ pub(crate) fn expired<'t>(
 ) -> Result<impl Iterator<Item = Result<Row, StoreError>> + use<'t>, StoreError> {
     let from = keys::namespace(ns);
     let to = keys::expiry(ns, now, Row(u32::MAX));
-    let entries =
-        schema.expiry.range(txn, std::ops::Bound::Included(&from), std::ops::Bound::Included(&to))?;
+    let entries = schema.expiry.range(
+        txn,
+        std::ops::Bound::Included(&from),
+        std::ops::Bound::Included(&to),
+    )?;
     Ok(entries.map(move |entry| {
         let (key, _) = entry?;
-        keys::read_expiry(key).map(|(_, doc)| doc).ok_or_else(|| schema.expiry.damaged(key))
+        keys::read_expiry(key)
+            .map(|(_, doc)| doc)
+            .ok_or_else(|| schema.expiry.damaged(key))
     }))
 }

@@ -36,7 +36,11 @@ pub(crate) struct Attribute {
 fn index_name(field: &Field) -> String {
     match field {
         Field::Metadata(path) => format!("metadata.{path}"),
-        field => Field::NAMED.iter().find(|(_, known)| known == field).map_or(EVERY, |(name, _)| name).to_owned(),
+        field => Field::NAMED
+            .iter()
+            .find(|(_, known)| known == field)
+            .map_or(EVERY, |(name, _)| name)
+            .to_owned(),
     }
 }
 
@@ -56,14 +60,22 @@ fn time_bytes(at: Micros) -> Vec<u8> {
 /// Bytes of a double that sort like doubles; both zeros are one.
 fn double_order(value: f64) -> [u8; 8] {
     let bits = (value + 0.0).to_bits();
-    let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+    let ordered = if bits >> 63 == 1 {
+        !bits
+    } else {
+        bits | 1 << 63
+    };
     ordered.to_be_bytes()
 }
 
 /// The greatest double at most `value`, and what is left: at most 1,023.
 fn split_integer(value: i64) -> (f64, u16) {
     let near = value as f64;
-    let near = if near as i128 > i128::from(value) { near.next_down() } else { near };
+    let near = if near as i128 > i128::from(value) {
+        near.next_down()
+    } else {
+        near
+    };
     (near, (i128::from(value) - near as i128) as u16)
 }
 
@@ -92,8 +104,16 @@ fn scalar_bytes(scalar: &Scalar) -> Vec<u8> {
 
 /// Every attribute of a document, in order, without repeats.
 pub(crate) fn of_record(record: &Record) -> Vec<Attribute> {
-    let mut all = vec![Attribute { field: EVERY.to_owned(), value: Vec::new() }];
-    let mut add = |field: Field, value: Vec<u8>| all.push(Attribute { field: index_name(&field), value });
+    let mut all = vec![Attribute {
+        field: EVERY.to_owned(),
+        value: Vec::new(),
+    }];
+    let mut add = |field: Field, value: Vec<u8>| {
+        all.push(Attribute {
+            field: index_name(&field),
+            value,
+        });
+    };
     add(Field::Kind, text_bytes(&record.kind));
     for tag in &record.tags {
         add(Field::Tags, text_bytes(tag));
@@ -116,9 +136,18 @@ pub(crate) fn of_record(record: &Record) -> Vec<Attribute> {
     }
     add(Field::Importance, number_bytes(record.importance, 0));
     add(Field::Confidence, number_bytes(record.confidence, 0));
-    add(Field::OccurredAt, time_bytes(Micros(record.occurred_at_micros)));
-    add(Field::CreatedAt, time_bytes(Micros(record.created_at_micros)));
-    add(Field::UpdatedAt, time_bytes(Micros(record.updated_at_micros)));
+    add(
+        Field::OccurredAt,
+        time_bytes(Micros(record.occurred_at_micros)),
+    );
+    add(
+        Field::CreatedAt,
+        time_bytes(Micros(record.created_at_micros)),
+    );
+    add(
+        Field::UpdatedAt,
+        time_bytes(Micros(record.updated_at_micros)),
+    );
     if let Some(at) = record.expires_at_micros {
         add(Field::ExpiresAt, time_bytes(Micros(at)));
     }
@@ -140,9 +169,9 @@ fn add_metadata(all: &mut Vec<Attribute>, path: &str, value: &Value) {
         Some(ValueKind::IntValue(value)) => integer_bytes(*value),
         Some(ValueKind::DoubleValue(value)) => number_bytes(*value, 0),
         Some(ValueKind::StringValue(value)) => text_bytes(value),
-        Some(ValueKind::TimeValue(value)) => {
-            time_bytes(Micros(value.seconds * 1_000_000 + i64::from(value.nanos) / 1000))
-        }
+        Some(ValueKind::TimeValue(value)) => time_bytes(Micros(
+            value.seconds * 1_000_000 + i64::from(value.nanos) / 1000,
+        )),
         Some(ValueKind::ListValue(list)) => {
             for value in &list.values {
                 add_metadata(all, path, value);
@@ -156,7 +185,10 @@ fn add_metadata(all: &mut Vec<Attribute>, path: &str, value: &Value) {
             return;
         }
     };
-    all.push(Attribute { field: index_name(&Field::Metadata(path.to_owned())), value: bytes });
+    all.push(Attribute {
+        field: index_name(&Field::Metadata(path.to_owned())),
+        value: bytes,
+    });
 }
 
 /// Adds a document to, or removes it from, the sets of its attributes.
@@ -170,7 +202,10 @@ pub(crate) fn update(
 ) -> Result<(), StoreError> {
     let (chunk, member) = docs::split(doc.0);
     for attribute in of_record(record) {
-        let key = keys::chunk(&keys::attribute(ns, &attribute.field, &attribute.value), chunk);
+        let key = keys::chunk(
+            &keys::attribute(ns, &attribute.field, &attribute.value),
+            chunk,
+        );
         let mut members = match schema.attributes.get(txn, &key)? {
             Some(bytes) => docs::decode(bytes).ok_or_else(|| schema.attributes.damaged(&key))?,
             None => RoaringBitmap::new(),
@@ -199,7 +234,10 @@ pub(crate) struct Evaluator<'t> {
 
 impl Evaluator<'_> {
     /// The documents that a selection allows; None: all.
-    pub(crate) fn select(&self, selection: &Selection) -> Result<Option<RoaringBitmap>, StoreError> {
+    pub(crate) fn select(
+        &self,
+        selection: &Selection,
+    ) -> Result<Option<RoaringBitmap>, StoreError> {
         let mut allowed: Option<RoaringBitmap> = None;
         let mut narrow = |set: RoaringBitmap| match &mut allowed {
             None => allowed = Some(set),
@@ -209,14 +247,21 @@ impl Evaluator<'_> {
             narrow(self.filter(filter)?);
         }
         if !selection.kinds.is_empty() {
-            narrow(self.one_of(&Field::Kind, selection.kinds.iter().map(|kind| text_bytes(kind)))?);
+            narrow(self.one_of(
+                &Field::Kind,
+                selection.kinds.iter().map(|kind| text_bytes(kind)),
+            )?);
         }
         for tag in &selection.tags {
             narrow(self.one_of(&Field::Tags, [text_bytes(tag)].into_iter())?);
         }
         if selection.occurred_from.is_some() || selection.occurred_before.is_some() {
-            let lower = selection.occurred_from.map_or(Bound::Unbounded, |at| Bound::Included(time_bytes(at)));
-            let upper = selection.occurred_before.map_or(Bound::Unbounded, |at| Bound::Excluded(time_bytes(at)));
+            let lower = selection
+                .occurred_from
+                .map_or(Bound::Unbounded, |at| Bound::Included(time_bytes(at)));
+            let upper = selection
+                .occurred_before
+                .map_or(Bound::Unbounded, |at| Bound::Excluded(time_bytes(at)));
             narrow(self.range(&Field::OccurredAt, TIME, lower, upper)?);
         }
         Ok(allowed)
@@ -260,7 +305,9 @@ impl Evaluator<'_> {
         match test {
             Test::OneOf(values) => self.one_of(field, values.iter().map(scalar_bytes)),
             Test::Exists(true) => self.under(&keys::field(self.ns, &index_name(field))),
-            Test::Exists(false) => Ok(self.every()? - self.under(&keys::field(self.ns, &index_name(field)))?),
+            Test::Exists(false) => {
+                Ok(self.every()? - self.under(&keys::field(self.ns, &index_name(field)))?)
+            }
             Test::Prefix(prefix) => {
                 let mut key = keys::field(self.ns, &index_name(field));
                 key.extend_from_slice(&text_bytes(prefix));
@@ -269,8 +316,12 @@ impl Evaluator<'_> {
             Test::Range(lower, upper) => {
                 let of_type = match (lower, upper) {
                     (Bound::Included(value) | Bound::Excluded(value), _)
-                    | (_, Bound::Included(value) | Bound::Excluded(value)) => scalar_bytes(value)[0],
-                    (Bound::Unbounded, Bound::Unbounded) => return self.test(field, &Test::Exists(true)),
+                    | (_, Bound::Included(value) | Bound::Excluded(value)) => {
+                        scalar_bytes(value)[0]
+                    }
+                    (Bound::Unbounded, Bound::Unbounded) => {
+                        return self.test(field, &Test::Exists(true));
+                    }
                 };
                 let bytes = |bound: &Bound<Scalar>| bound.as_ref().map(scalar_bytes);
                 self.range(field, of_type, bytes(lower), bytes(upper))
@@ -278,10 +329,17 @@ impl Evaluator<'_> {
         }
     }
 
-    fn one_of(&self, field: &Field, values: impl Iterator<Item = Vec<u8>>) -> Result<RoaringBitmap, StoreError> {
+    fn one_of(
+        &self,
+        field: &Field,
+        values: impl Iterator<Item = Vec<u8>>,
+    ) -> Result<RoaringBitmap, StoreError> {
         let mut any = RoaringBitmap::new();
         for value in values {
-            self.add_under(&mut any, &keys::attribute(self.ns, &index_name(field), &value))?;
+            self.add_under(
+                &mut any,
+                &keys::attribute(self.ns, &index_name(field), &value),
+            )?;
         }
         Ok(any)
     }
@@ -314,14 +372,18 @@ impl Evaluator<'_> {
             Bound::Unbounded => Bound::Excluded(whole(of_type + 1)),
         };
         let mut set = RoaringBitmap::new();
-        if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) = (&from, &to)
+        if let (Bound::Included(a) | Bound::Excluded(a), Bound::Included(b) | Bound::Excluded(b)) =
+            (&from, &to)
             && a >= b
             && !(a == b && matches!((&from, &to), (Bound::Included(_), Bound::Included(_))))
         {
             return Ok(set);
         }
-        let entries =
-            self.schema.attributes.range(self.txn, from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice))?;
+        let entries = self.schema.attributes.range(
+            self.txn,
+            from.as_ref().map(Vec::as_slice),
+            to.as_ref().map(Vec::as_slice),
+        )?;
         for entry in entries {
             self.add_chunk(&mut set, entry?)?;
         }
@@ -341,7 +403,11 @@ impl Evaluator<'_> {
         Ok(())
     }
 
-    fn add_chunk(&self, set: &mut RoaringBitmap, (key, bytes): (&[u8], &[u8])) -> Result<(), StoreError> {
+    fn add_chunk(
+        &self,
+        set: &mut RoaringBitmap,
+        (key, bytes): (&[u8], &[u8]),
+    ) -> Result<(), StoreError> {
         let damaged = || self.schema.attributes.damaged(key);
         let chunk = u16::from_be_bytes(*key.last_chunk::<2>().ok_or_else(damaged)?);
         docs::add_to(set, chunk, bytes).ok_or_else(damaged)
@@ -372,7 +438,11 @@ mod tests {
         if whole < -9_223_372_036_854_775_808.0 {
             return std::cmp::Ordering::Greater;
         }
-        integer.cmp(&(whole as i64)).then(if double > whole { std::cmp::Ordering::Less } else { std::cmp::Ordering::Equal })
+        integer.cmp(&(whole as i64)).then(if double > whole {
+            std::cmp::Ordering::Less
+        } else {
+            std::cmp::Ordering::Equal
+        })
     }
 
     proptest! {

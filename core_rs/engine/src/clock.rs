@@ -12,6 +12,7 @@ pub trait Clock: Send + Sync {
 pub struct SystemClock;
 
 impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one clock")]
     fn now(&self) -> Micros {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         // A clock before 1970 is a broken one; 1970 is as good as any other answer.

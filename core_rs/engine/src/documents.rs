@@ -48,9 +48,13 @@ fn count(terms: &[TermCount]) -> u32 {
 impl Documents<'_> {
     pub(crate) fn header(&self, txn: &Txn<'_>, doc: Row) -> Result<Option<Header>, StoreError> {
         let key = keys::numbered(self.ns, doc.0);
-        let Some(value) = self.schema.headers.get(txn, &key)? else { return Ok(None) };
+        let Some(value) = self.schema.headers.get(txn, &key)? else {
+            return Ok(None);
+        };
         let header = sealed::open(value).and_then(Header::decode);
-        header.map(Some).ok_or_else(|| self.schema.headers.damaged(&key))
+        header
+            .map(Some)
+            .ok_or_else(|| self.schema.headers.damaged(&key))
     }
 
     pub(crate) fn record(&self, txn: &Txn<'_>, doc: Row) -> Result<storage::Record, StoreError> {
@@ -73,28 +77,59 @@ impl Documents<'_> {
     }
 
     pub(crate) fn by_key(&self, txn: &Txn<'_>, key: &str) -> Result<Option<Row>, StoreError> {
-        Ok(Self::pointed(self.schema.keys.get(txn, &keys::named(self.ns, key.as_bytes()))?))
+        Ok(Self::pointed(
+            self.schema
+                .keys
+                .get(txn, &keys::named(self.ns, key.as_bytes()))?,
+        ))
     }
 
     pub(crate) fn by_id(&self, txn: &Txn<'_>, id: MemoryId) -> Result<Option<Row>, StoreError> {
-        Ok(Self::pointed(self.schema.ids.get(txn, &keys::id(self.ns, id))?))
+        Ok(Self::pointed(
+            self.schema.ids.get(txn, &keys::id(self.ns, id))?,
+        ))
     }
 
-    pub(crate) fn by_digest(&self, txn: &Txn<'_>, digest: &[u8]) -> Result<Option<Row>, StoreError> {
-        Ok(Self::pointed(self.schema.digests.get(txn, &keys::named(self.ns, digest))?))
+    pub(crate) fn by_digest(
+        &self,
+        txn: &Txn<'_>,
+        digest: &[u8],
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(Self::pointed(
+            self.schema
+                .digests
+                .get(txn, &keys::named(self.ns, digest))?,
+        ))
     }
 
-    pub(crate) fn by_version(&self, txn: &Txn<'_>, id: MemoryId, version: u32) -> Result<Option<Row>, StoreError> {
-        Ok(Self::pointed(self.schema.versions.get(txn, &keys::version(self.ns, id, version))?))
+    pub(crate) fn by_version(
+        &self,
+        txn: &Txn<'_>,
+        id: MemoryId,
+        version: u32,
+    ) -> Result<Option<Row>, StoreError> {
+        Ok(Self::pointed(
+            self.schema
+                .versions
+                .get(txn, &keys::version(self.ns, id, version))?,
+        ))
     }
 
     /// Documents of every kept version of a memory, oldest first.
-    pub(crate) fn versions(&self, txn: &Txn<'_>, id: MemoryId) -> Result<Vec<(u32, Row)>, StoreError> {
+    pub(crate) fn versions(
+        &self,
+        txn: &Txn<'_>,
+        id: MemoryId,
+    ) -> Result<Vec<(u32, Row)>, StoreError> {
         let mut versions = Vec::new();
         for entry in self.schema.versions.prefix(txn, &keys::id(self.ns, id))? {
             let (key, value) = entry?;
-            let version = keys::trailing_number(key).ok_or_else(|| self.schema.versions.damaged(key))?;
-            versions.push((version, Self::pointed(Some(value)).ok_or_else(|| self.schema.versions.damaged(key))?));
+            let version =
+                keys::trailing_number(key).ok_or_else(|| self.schema.versions.damaged(key))?;
+            versions.push((
+                version,
+                Self::pointed(Some(value)).ok_or_else(|| self.schema.versions.damaged(key))?,
+            ));
         }
         Ok(versions)
     }
@@ -106,7 +141,13 @@ impl Documents<'_> {
         doc: Row,
         new: &NewDocument<'_>,
     ) -> Result<Weight, StoreError> {
-        let NewDocument { id, record, content, vectors, terms } = new;
+        let NewDocument {
+            id,
+            record,
+            content,
+            vectors,
+            terms,
+        } = new;
         let (schema, ns) = (self.schema, self.ns);
         let numbered = keys::numbered(ns, doc.0);
         let expires_at = record.expires_at_micros.map_or(Micros::NEVER, Micros);
@@ -123,29 +164,61 @@ impl Documents<'_> {
             expires_at,
         };
         let pointer = doc.0.to_be_bytes();
-        schema.headers.put(txn, &numbered, &sealed::seal(&header.encode()))?;
-        schema.records.put(txn, &numbered, &sealed::seal(&record.encode_to_vec()))?;
-        schema.contents.put(txn, &numbered, &sealed::seal(content.as_bytes()))?;
+        schema
+            .headers
+            .put(txn, &numbered, &sealed::seal(&header.encode()))?;
+        schema
+            .records
+            .put(txn, &numbered, &sealed::seal(&record.encode_to_vec()))?;
+        schema
+            .contents
+            .put(txn, &numbered, &sealed::seal(content.as_bytes()))?;
         schema.ids.put(txn, &keys::id(ns, *id), &pointer)?;
-        schema.versions.put(txn, &keys::version(ns, *id, header.version), &pointer)?;
+        schema
+            .versions
+            .put(txn, &keys::version(ns, *id, header.version), &pointer)?;
         if !record.key.is_empty() {
-            schema.keys.put(txn, &keys::named(ns, record.key.as_bytes()), &pointer)?;
+            schema
+                .keys
+                .put(txn, &keys::named(ns, record.key.as_bytes()), &pointer)?;
         }
         if !record.digest.is_empty() {
-            schema.digests.put(txn, &keys::named(ns, &record.digest), &pointer)?;
+            schema
+                .digests
+                .put(txn, &keys::named(ns, &record.digest), &pointer)?;
         }
         if expires_at != Micros::NEVER {
-            schema.expiry.put(txn, &keys::expiry(ns, expires_at, doc), &[])?;
+            schema
+                .expiry
+                .put(txn, &keys::expiry(ns, expires_at, doc), &[])?;
         }
         attributes::update(txn, schema, ns, doc, record, true)?;
-        let mut weight = Weight { content_tokens: u64::from(record.tokens_o200k), ..Weight::default() };
+        let mut weight = Weight {
+            content_tokens: u64::from(record.tokens_o200k),
+            ..Weight::default()
+        };
         for (index, terms) in terms.iter().enumerate() {
             let row = Row(doc.0 + index as u32);
             let length = count(terms);
-            self.set_facts(txn, row, RowFacts { terms: length, offset: index as u32, alive: true })?;
+            self.set_facts(
+                txn,
+                row,
+                RowFacts {
+                    terms: length,
+                    offset: index as u32,
+                    alive: true,
+                },
+            )?;
             self.set_vector(txn, row, vectors.get(index))?;
             for (term, frequency) in terms {
-                self.add_posting(txn, term, Posting { row: row.0, frequency: *frequency })?;
+                self.add_posting(
+                    txn,
+                    term,
+                    Posting {
+                        row: row.0,
+                        frequency: *frequency,
+                    },
+                )?;
             }
             weight.passages += 1;
             weight.terms += u64::from(length);
@@ -159,16 +232,31 @@ impl Documents<'_> {
         let record = self.record(txn, doc)?;
         let terms = indexed::terms(&record, self.content(txn, doc)?);
         if let Some(at) = record.expires_at_micros {
-            schema.expiry.delete(txn, &keys::expiry(ns, Micros(at), doc))?;
+            schema
+                .expiry
+                .delete(txn, &keys::expiry(ns, Micros(at), doc))?;
         }
         if !record.digest.is_empty() {
-            schema.digests.delete(txn, &keys::named(ns, &record.digest))?;
+            schema
+                .digests
+                .delete(txn, &keys::named(ns, &record.digest))?;
         }
         attributes::update(txn, schema, ns, doc, &record, false)?;
-        let mut weight = Weight { content_tokens: u64::from(record.tokens_o200k), ..Weight::default() };
+        let mut weight = Weight {
+            content_tokens: u64::from(record.tokens_o200k),
+            ..Weight::default()
+        };
         for (index, terms) in terms.iter().enumerate() {
             let row = Row(doc.0 + index as u32);
-            self.set_facts(txn, row, RowFacts { terms: 0, offset: index as u32, alive: false })?;
+            self.set_facts(
+                txn,
+                row,
+                RowFacts {
+                    terms: 0,
+                    offset: index as u32,
+                    alive: false,
+                },
+            )?;
             self.set_vector(txn, row, None)?;
             for (term, _) in terms {
                 self.remove_posting(txn, term, row)?;
@@ -180,10 +268,16 @@ impl Documents<'_> {
     }
 
     /// Removes a memory with all its versions. Answers what its live version weighed, and how many versions went.
-    pub(crate) fn remove(&self, txn: &mut WriteTxn<'_>, id: MemoryId) -> Result<(Weight, u64), StoreError> {
+    pub(crate) fn remove(
+        &self,
+        txn: &mut WriteTxn<'_>,
+        id: MemoryId,
+    ) -> Result<(Weight, u64), StoreError> {
         let (schema, ns) = (self.schema, self.ns);
         let versions = self.versions(txn, id)?;
-        let Some(&(_, current)) = versions.last() else { return Ok((Weight::default(), 0)) };
+        let Some(&(_, current)) = versions.last() else {
+            return Ok((Weight::default(), 0));
+        };
         let key = self.record(txn, current)?.key;
         let weight = self.retire(txn, current)?;
         for (version, doc) in &versions {
@@ -191,7 +285,9 @@ impl Documents<'_> {
             for table in [&schema.headers, &schema.records, &schema.contents] {
                 table.delete(txn, &numbered)?;
             }
-            schema.versions.delete(txn, &keys::version(ns, id, *version))?;
+            schema
+                .versions
+                .delete(txn, &keys::version(ns, id, *version))?;
         }
         schema.ids.delete(txn, &keys::id(ns, id))?;
         if !key.is_empty() {
@@ -200,10 +296,20 @@ impl Documents<'_> {
         Ok((weight, versions.len() as u64))
     }
 
-    fn set_facts(&self, txn: &mut WriteTxn<'_>, row: Row, facts: RowFacts) -> Result<(), StoreError> {
+    fn set_facts(
+        &self,
+        txn: &mut WriteTxn<'_>,
+        row: Row,
+        facts: RowFacts,
+    ) -> Result<(), StoreError> {
         let (block, index) = rows::locate(row.0);
         let key = keys::numbered(self.ns, block);
-        let mut bytes = self.schema.rows.get(txn, &key)?.unwrap_or_default().to_vec();
+        let mut bytes = self
+            .schema
+            .rows
+            .get(txn, &key)?
+            .unwrap_or_default()
+            .to_vec();
         rows::set(&mut bytes, index, facts);
         self.schema.rows.put(txn, &key, &bytes)
     }
@@ -217,7 +323,12 @@ impl Documents<'_> {
         let (block, index) = self.vector_place(row);
         let key = keys::numbered(self.ns, block);
         let size = row_bytes(self.dimensions);
-        let mut bytes = self.schema.vectors.get(txn, &key)?.unwrap_or_default().to_vec();
+        let mut bytes = self
+            .schema
+            .vectors
+            .get(txn, &key)?
+            .unwrap_or_default()
+            .to_vec();
         let (start, end) = (index * size, (index + 1) * size);
         if bytes.len() < end {
             bytes.resize(end, 0);
@@ -240,10 +351,17 @@ impl Documents<'_> {
     }
 
     /// The bytes of a row's vector.
-    pub(crate) fn vector<'t>(&self, txn: &'t Txn<'_>, row: Row) -> Result<Option<&'t [u8]>, StoreError> {
+    pub(crate) fn vector<'t>(
+        &self,
+        txn: &'t Txn<'_>,
+        row: Row,
+    ) -> Result<Option<&'t [u8]>, StoreError> {
         let (block, index) = self.vector_place(row);
         let size = row_bytes(self.dimensions);
-        let bytes = self.schema.vectors.get(txn, &keys::numbered(self.ns, block))?;
+        let bytes = self
+            .schema
+            .vectors
+            .get(txn, &keys::numbered(self.ns, block))?;
         Ok(bytes.and_then(|bytes| bytes.get(index * size..(index + 1) * size)))
     }
 
@@ -254,33 +372,57 @@ impl Documents<'_> {
         term: &str,
         row: Row,
     ) -> Result<Option<(Row, &'t [u8])>, StoreError> {
-        let Some((key, block)) =
-            self.schema.postings.at_or_before(txn, &keys::postings(self.ns, term, row))?
+        let Some((key, block)) = self
+            .schema
+            .postings
+            .at_or_before(txn, &keys::postings(self.ns, term, row))?
         else {
             return Ok(None);
         };
         let prefix = keys::term(self.ns, term);
-        let first = key.strip_prefix(&prefix[..]).filter(|rest| rest.len() == 4).and_then(keys::trailing_number);
+        let first = key
+            .strip_prefix(&prefix[..])
+            .filter(|rest| rest.len() == 4)
+            .and_then(keys::trailing_number);
         Ok(first.map(|first| (Row(first), block)))
     }
 
-    fn add_posting(&self, txn: &mut WriteTxn<'_>, term: &str, posting: Posting) -> Result<(), StoreError> {
+    fn add_posting(
+        &self,
+        txn: &mut WriteTxn<'_>,
+        term: &str,
+        posting: Posting,
+    ) -> Result<(), StoreError> {
         let (first, block) = match self.posting_block(txn, term, Row(posting.row))? {
             Some((first, block)) if block.len() < FULL_BYTES => {
                 let mut block = block.to_vec();
-                postings::append(&mut block, posting)
-                    .ok_or_else(|| self.schema.postings.damaged(&keys::postings(self.ns, term, first)))?;
+                postings::append(&mut block, posting).ok_or_else(|| {
+                    self.schema
+                        .postings
+                        .damaged(&keys::postings(self.ns, term, first))
+                })?;
                 (first, block)
             }
             _ => (Row(posting.row), postings::start(posting)),
         };
-        self.schema.postings.put(txn, &keys::postings(self.ns, term, first), &block)
+        self.schema
+            .postings
+            .put(txn, &keys::postings(self.ns, term, first), &block)
     }
 
-    fn remove_posting(&self, txn: &mut WriteTxn<'_>, term: &str, row: Row) -> Result<(), StoreError> {
-        let Some((first, block)) = self.posting_block(txn, term, row)? else { return Ok(()) };
+    fn remove_posting(
+        &self,
+        txn: &mut WriteTxn<'_>,
+        term: &str,
+        row: Row,
+    ) -> Result<(), StoreError> {
+        let Some((first, block)) = self.posting_block(txn, term, row)? else {
+            return Ok(());
+        };
         let key = keys::postings(self.ns, term, first);
-        match postings::without(first.0, block, row.0).ok_or_else(|| self.schema.postings.damaged(&key))? {
+        match postings::without(first.0, block, row.0)
+            .ok_or_else(|| self.schema.postings.damaged(&key))?
+        {
             Some(left) => self.schema.postings.put(txn, &key, &left),
             None => self.schema.postings.delete(txn, &key).map(|_| ()),
         }

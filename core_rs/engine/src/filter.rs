@@ -97,7 +97,9 @@ impl Field {
             let valid = !path.is_empty() && path.split('.').all(|part| !part.is_empty());
             return valid.then(|| Self::Metadata(path.to_owned()));
         }
-        Self::NAMED.into_iter().find_map(|(known, field)| (known == name).then_some(field))
+        Self::NAMED
+            .into_iter()
+            .find_map(|(known, field)| (known == name).then_some(field))
     }
 
     /// The type of its values; None: any.
@@ -111,7 +113,9 @@ impl Field {
             | Self::SourceSession
             | Self::SourceSpeaker => Some(Type::Text),
             Self::Importance | Self::Confidence => Some(Type::Number),
-            Self::OccurredAt | Self::CreatedAt | Self::UpdatedAt | Self::ExpiresAt => Some(Type::Time),
+            Self::OccurredAt | Self::CreatedAt | Self::UpdatedAt | Self::ExpiresAt => {
+                Some(Type::Time)
+            }
             Self::Metadata(_) => None,
         }
     }

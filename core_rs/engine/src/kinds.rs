@@ -24,7 +24,11 @@ const fn kind(name: &'static str, half_life_days: Option<u32>, ttl_days: Option<
             None => None,
         }
     }
-    Kind { name, half_life: days(half_life_days), ttl: days(ttl_days) }
+    Kind {
+        name,
+        half_life: days(half_life_days),
+        ttl: days(ttl_days),
+    }
 }
 
 /// The built-in kinds; the number of one in a header is its place here plus 1.
@@ -49,7 +53,10 @@ pub const DEFAULT_KIND: &str = "fact";
 
 /// Number of a kind in a header.
 pub fn number(name: &str) -> u8 {
-    KINDS.iter().position(|kind| kind.name == name).map_or(Header::OTHER_KIND, |at| at as u8 + 1)
+    KINDS
+        .iter()
+        .position(|kind| kind.name == name)
+        .map_or(Header::OTHER_KIND, |at| at as u8 + 1)
 }
 
 /// The built-in kind of that number.

@@ -19,6 +19,7 @@ mod maintenance;
 mod model;
 mod prepare;
 mod read;
+pub mod replay;
 mod search;
 mod snapshot;
 pub mod token;
@@ -50,8 +51,8 @@ use prepare::prepare;
 use snapshot::Snapshot;
 use token::Token;
 use types::{
-    Brief, Briefed, Delete, Deleted, Details, Found, Get, Idempotency, Namespace, NamespaceStats, Outcome, Query,
-    Receipt, StoreStats, Write, Written,
+    Brief, Briefed, Delete, Deleted, Details, Found, Get, Idempotency, Namespace, NamespaceStats,
+    Outcome, Query, Receipt, StoreStats, Write, Written,
 };
 use writer::{Job, Progress, Writer};
 
@@ -99,8 +100,12 @@ impl Engine {
         let store_id = store_id(store.identity())?;
         let progress = Arc::new(Progress::default());
         progress.advance(apply::position(store.schema(), &*store.read()?)?);
-        let indexes =
-            Arc::new(AnnIndexes::new(store.directory(), &store_id, dimensions, options.index_after));
+        let indexes = Arc::new(AnnIndexes::new(
+            store.directory(),
+            &store_id,
+            dimensions,
+            options.index_after,
+        ));
         let notified = indexes.clone();
         let writer = Arc::new(Writer::start(
             store.clone(),
@@ -109,7 +114,12 @@ impl Engine {
             options.max_queued_writes,
             move || notified.notify(),
         )?);
-        let maintenance = Maintenance::start(store.clone(), writer.clone(), indexes.clone(), clock.clone())?;
+        let maintenance = Maintenance::start(
+            store.clone(),
+            writer.clone(),
+            indexes.clone(),
+            clock.clone(),
+        )?;
         // Vocabularies are built once; the first call should not pay for it.
         recalld_algo::tokens::warm();
         Ok(Self {
@@ -148,12 +158,27 @@ impl Engine {
         }
         let action = Action::Put(storage::Put { items });
         let operation = operation(now, write.actor, write.namespace, write.idempotency, action);
-        let applied = self.writer.submit(Job { operation, terms, filter: None, deadline, bytes })?;
+        let applied = self.writer.submit(Job {
+            operation,
+            terms,
+            filter: None,
+            deadline,
+            bytes,
+        })?;
         let Answer::Put(outcome) = applied.answer else {
-            return Err(EngineError::Internal("a write was answered with something else".to_owned()));
+            return Err(EngineError::Internal(
+                "a write was answered with something else".to_owned(),
+            ));
         };
-        let receipts = outcome.receipts.iter().map(receipt).collect::<Result<_, _>>()?;
-        Ok(Written { receipts, token: self.token(applied.position) })
+        let receipts = outcome
+            .receipts
+            .iter()
+            .map(receipt)
+            .collect::<Result<_, _>>()?;
+        Ok(Written {
+            receipts,
+            token: self.token(applied.position),
+        })
     }
 
     /// Deletes memories with all their versions. Returns when that is durable.
@@ -168,11 +193,25 @@ impl Engine {
             selected: Vec::new(),
             if_version: delete.if_version,
         });
-        let operation = operation(now, delete.actor, delete.namespace, delete.idempotency, action);
-        let job = Job { operation, terms: Vec::new(), filter: delete.filter, deadline, bytes: 1024 };
+        let operation = operation(
+            now,
+            delete.actor,
+            delete.namespace,
+            delete.idempotency,
+            action,
+        );
+        let job = Job {
+            operation,
+            terms: Vec::new(),
+            filter: delete.filter,
+            deadline,
+            bytes: 1024,
+        };
         let applied = self.writer.submit(job)?;
         let Answer::Remove(outcome) = applied.answer else {
-            return Err(EngineError::Internal("a delete was answered with something else".to_owned()));
+            return Err(EngineError::Internal(
+                "a delete was answered with something else".to_owned(),
+            ));
         };
         let id = |bytes: &Vec<u8>| {
             MemoryId::try_from(&bytes[..]).map_err(|error| EngineError::Internal(error.to_string()))
@@ -180,22 +219,39 @@ impl Engine {
         Ok(Deleted {
             deleted: outcome.deleted,
             deleted_versions: outcome.deleted_versions,
-            missing_ids: outcome.missing_ids.iter().map(id).collect::<Result<_, _>>()?,
+            missing_ids: outcome
+                .missing_ids
+                .iter()
+                .map(id)
+                .collect::<Result<_, _>>()?,
             missing_keys: outcome.missing_keys,
             token: self.token(applied.position),
         })
     }
 
     /// Finds the memories that fit a query best.
-    pub fn search(&self, namespace: &Namespace, query: &Query, deadline: Deadline) -> Result<Found, EngineError> {
+    pub fn search(
+        &self,
+        namespace: &Namespace,
+        query: &Query,
+        deadline: Deadline,
+    ) -> Result<Found, EngineError> {
         self.reach(query.at_least, deadline)?;
         let now = self.clock.now();
         self.snapshot(namespace, now, |snapshot, token| {
-            let Some(snapshot) = snapshot else { return Ok(Found::nothing(now, token)) };
+            let Some(snapshot) = snapshot else {
+                return Ok(Found::nothing(now, token));
+            };
             let ann = self.indexes.get(snapshot.docs.ns);
             let outcome = search::run(snapshot, &self.model, ann.as_deref(), query, now, deadline)?;
             let hits = search::hits(snapshot, &outcome.scored)?;
-            Ok(Found { hits, arms: outcome.arms, degraded: outcome.degraded, now, token })
+            Ok(Found {
+                hits,
+                arms: outcome.arms,
+                degraded: outcome.degraded,
+                now,
+                token,
+            })
         })
     }
 
@@ -204,11 +260,19 @@ impl Engine {
         self.reach(brief.query.at_least, deadline)?;
         let now = self.clock.now();
         self.snapshot(&brief.namespace, now, |snapshot, token| {
-            let Some(snapshot) = snapshot else { return Ok(Briefed::nothing(token)) };
+            let Some(snapshot) = snapshot else {
+                return Ok(Briefed::nothing(token));
+            };
             let ann = self.indexes.get(snapshot.docs.ns);
             let reference = Micros(snapshot.state.latest_micros);
-            let outcome =
-                search::run(snapshot, &self.model, ann.as_deref(), &brief.query, reference, deadline)?;
+            let outcome = search::run(
+                snapshot,
+                &self.model,
+                ann.as_deref(),
+                &brief.query,
+                reference,
+                deadline,
+            )?;
             let packed = brief::build(snapshot, &outcome, brief.budget, brief.encoding)?;
             Ok(Briefed {
                 text: packed.text,
@@ -225,7 +289,9 @@ impl Engine {
     /// Fetches full memories.
     pub fn get(&self, get: &Get, deadline: Deadline) -> Result<Details, EngineError> {
         self.reach(get.at_least, deadline)?;
-        self.snapshot(&get.namespace, self.clock.now(), |snapshot, token| Ok(read::details(snapshot, get, token)?))
+        self.snapshot(&get.namespace, self.clock.now(), |snapshot, token| {
+            Ok(read::details(snapshot, get, token)?)
+        })
     }
 
     /// Counts of the store.
@@ -248,7 +314,9 @@ impl Engine {
     /// Counts of a namespace, all zero when it does not exist.
     pub fn namespace_stats(&self, namespace: &Namespace) -> Result<NamespaceStats, EngineError> {
         self.snapshot(namespace, self.clock.now(), |snapshot, _| {
-            let Some(snapshot) = snapshot else { return Ok(NamespaceStats::default()) };
+            let Some(snapshot) = snapshot else {
+                return Ok(NamespaceStats::default());
+            };
             let index = self.indexes.get(snapshot.docs.ns);
             Ok(NamespaceStats {
                 memories: snapshot.state.memories,
@@ -266,10 +334,15 @@ impl Engine {
             maintenance.stop();
         }
         self.writer.close();
+        self.progress.close();
     }
 
     fn token(&self, position: Position) -> Token {
-        Token { store: self.store_id, epoch: 0, position }
+        Token {
+            store: self.store_id,
+            epoch: 0,
+            position,
+        }
     }
 
     /// Waits until the store has come as far as a token says.
@@ -279,7 +352,7 @@ impl Engine {
             return Err(EngineError::TokenOfAnotherStore);
         }
         let until = deadline.unwrap_or_else(|| Instant::now() + TOKEN_WAIT);
-        if self.progress.wait(token.position, until) { Ok(()) } else { Err(EngineError::TokenNotReached) }
+        self.progress.wait(token.position, until)
     }
 
     /// Calls `read` with one snapshot of a namespace (None: nothing was ever written to it) and its token.
@@ -302,7 +375,9 @@ impl Engine {
     }
 
     fn would_delete(&self, delete: &Delete, now: Micros) -> Result<Deleted, EngineError> {
-        self.snapshot(&delete.namespace, now, |snapshot, token| read::would_delete(snapshot, delete, token))
+        self.snapshot(&delete.namespace, now, |snapshot, token| {
+            read::would_delete(snapshot, delete, token)
+        })
     }
 }
 
@@ -316,7 +391,8 @@ impl Drop for Engine {
 fn open_store(options: &EngineOptions) -> Result<(Store, Model), EngineError> {
     let model = Model::load(&options.model_dir)?;
     let mut store_id = vec![0; 16];
-    getrandom::fill(&mut store_id).map_err(|e| EngineError::Internal(format!("no random bytes: {e}")))?;
+    getrandom::fill(&mut store_id)
+        .map_err(|e| EngineError::Internal(format!("no random bytes: {e}")))?;
     let identity = StoreIdentity {
         format_version: FORMAT_VERSION,
         store_id,
@@ -325,13 +401,19 @@ fn open_store(options: &EngineOptions) -> Result<(Store, Model), EngineError> {
         dimensions: model.dimensions() as u32,
         analyzer_version: ANALYZER_VERSION,
     };
-    let open = OpenOptions { max_bytes: options.max_store_bytes, address: options.address.clone(), identity };
+    let open = OpenOptions {
+        max_bytes: options.max_store_bytes,
+        address: options.address.clone(),
+        identity,
+    };
     Ok((Store::open(&options.data_dir, &open)?, model))
 }
 
 fn store_id(identity: &StoreIdentity) -> Result<[u8; 16], EngineError> {
     identity.store_id.as_slice().try_into().map_err(|_| {
-        EngineError::Store(StoreError::Damaged { record: "meta/identity: the store id is not 16 bytes".to_owned() })
+        EngineError::Store(StoreError::Damaged {
+            record: "meta/identity: the store id is not 16 bytes".to_owned(),
+        })
     })
 }
 
@@ -342,12 +424,15 @@ fn operation(
     idempotency: Option<Idempotency>,
     action: Action,
 ) -> storage::Operation {
-    let (idempotency_key, request_digest) =
-        idempotency.map(|i| (i.key, i.digest.to_vec())).unwrap_or_default();
+    let (idempotency_key, request_digest) = idempotency
+        .map(|i| (i.key, i.digest.to_vec()))
+        .unwrap_or_default();
     storage::Operation {
         at_micros: now.0,
         actor,
-        namespace: Some(NamespaceMessage { segments: namespace.0 }),
+        namespace: Some(NamespaceMessage {
+            segments: namespace.0,
+        }),
         idempotency_key,
         request_digest,
         action: Some(action),
@@ -359,10 +444,22 @@ fn receipt(message: &recalld_proto::v1::Receipt) -> Result<Receipt, EngineError>
         WriteOutcome::Stored => Outcome::Stored,
         WriteOutcome::Updated => Outcome::Updated,
         WriteOutcome::Duplicate => Outcome::Duplicate,
-        WriteOutcome::Unspecified => return Err(EngineError::Internal("a receipt without an outcome".to_owned())),
+        WriteOutcome::Unspecified => {
+            return Err(EngineError::Internal(
+                "a receipt without an outcome".to_owned(),
+            ));
+        }
     };
-    let id = message.id.parse().map_err(|_| EngineError::Internal("a receipt without an id".to_owned()))?;
-    Ok(Receipt { outcome, id, version: message.version, content_tokens: message.content_tokens })
+    let id = message
+        .id
+        .parse()
+        .map_err(|_| EngineError::Internal("a receipt without an id".to_owned()))?;
+    Ok(Receipt {
+        outcome,
+        id,
+        version: message.version,
+        content_tokens: message.content_tokens,
+    })
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -376,7 +473,13 @@ fn hex(bytes: &[u8]) -> String {
 
 impl Found {
     fn nothing(now: Micros, token: Token) -> Self {
-        Self { hits: Vec::new(), arms: Vec::new(), degraded: Vec::new(), now, token }
+        Self {
+            hits: Vec::new(),
+            arms: Vec::new(),
+            degraded: Vec::new(),
+            now,
+            token,
+        }
     }
 }
 

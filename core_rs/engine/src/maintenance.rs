@@ -65,7 +65,11 @@ impl Maintenance {
                 }
             }),
         )?;
-        Ok(Self { indexes, stopping, threads: vec![builder, sweeper] })
+        Ok(Self {
+            indexes,
+            stopping,
+            threads: vec![builder, sweeper],
+        })
     }
 
     pub(crate) fn stop(self) {
@@ -109,7 +113,13 @@ pub(crate) fn sweep(
 fn submit(writer: &Writer, namespace: Namespace, now: Micros) -> Result<(), EngineError> {
     let action = Action::Sweep(storage::Sweep { limit: SWEEP_LIMIT });
     let operation = operation(now, ACTOR.to_owned(), namespace, None, action);
-    writer.submit(Job { operation, terms: Vec::new(), filter: None, deadline: None, bytes: 1024 })?;
+    writer.submit(Job {
+        operation,
+        terms: Vec::new(),
+        filter: None,
+        deadline: None,
+        bytes: 1024,
+    })?;
     Ok(())
 }
 
@@ -122,8 +132,12 @@ fn next_due(
 ) -> Result<(Option<NamespaceId>, Option<Namespace>), EngineError> {
     let txn = store.read()?;
     let schema = store.schema();
-    let Some((key, _)) = schema.expiry.at_or_after(&txn, &keys::namespace(from))? else { return Ok((None, None)) };
-    let ns = key.first_chunk::<4>().map(|bytes| NamespaceId(u32::from_be_bytes(*bytes)));
+    let Some((key, _)) = schema.expiry.at_or_after(&txn, &keys::namespace(from))? else {
+        return Ok((None, None));
+    };
+    let ns = key
+        .first_chunk::<4>()
+        .map(|bytes| NamespaceId(u32::from_be_bytes(*bytes)));
     let (Some(ns), Some((at, Row(_)))) = (ns, keys::read_expiry(key)) else {
         return Err(schema.expiry.damaged(key).into());
     };
@@ -138,6 +152,8 @@ fn next_due(
 fn outcomes_due(store: &Store, now: Micros) -> Result<bool, EngineError> {
     let txn = store.read()?;
     let first = store.schema().outcome_times.first(&txn)?;
-    let at = first.and_then(|(key, _)| key.first_chunk::<{ keys::INSTANT_BYTES }>().copied()).map(keys::read_instant);
+    let at = first
+        .and_then(|(key, _)| key.first_chunk::<{ keys::INSTANT_BYTES }>().copied())
+        .map(keys::read_instant);
     Ok(at.is_some_and(|at| now.0.saturating_sub(at.0) > apply::OUTCOME_LIFETIME_MICROS))
 }

@@ -23,13 +23,18 @@ impl Model {
     /// Loads `model.safetensors` and `vocab.txt` of a folder.
     pub(crate) fn load(folder: &Path) -> Result<Self, EngineError> {
         let io = |path: &Path, source: std::io::Error| StoreError::Io {
-            source: std::io::Error::new(source.kind(), format!("embedding model {}: {source}", path.display())),
+            source: std::io::Error::new(
+                source.kind(),
+                format!("embedding model {}: {source}", path.display()),
+            ),
         };
         let weights = folder.join("model.safetensors");
         let vocabulary = folder.join("vocab.txt");
         let mapped = MappedFile::open(&weights).map_err(|e| io(&weights, e))?;
         let text = std::fs::read_to_string(&vocabulary).map_err(|e| io(&vocabulary, e))?;
-        Ok(Self { model: StaticModel::new(Box::new(mapped), &text)? })
+        Ok(Self {
+            model: StaticModel::new(Box::new(mapped), &text)?,
+        })
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -27,7 +27,8 @@ pub(crate) struct Prepared {
 /// A new id: milliseconds and 80 random bits.
 pub(crate) fn new_id(now: Micros) -> Result<MemoryId, EngineError> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes[6..]).map_err(|e| EngineError::Internal(format!("no random bytes: {e}")))?;
+    getrandom::fill(&mut bytes[6..])
+        .map_err(|e| EngineError::Internal(format!("no random bytes: {e}")))?;
     let millis = (now.0 / 1000).max(0) as u64;
     bytes[..6].copy_from_slice(&millis.to_be_bytes()[2..]);
     Ok(MemoryId(bytes))
@@ -39,14 +40,22 @@ fn micros(duration: std::time::Duration) -> i64 {
 
 fn expires_at(expiry: Expiry, kind: &str, now: Micros) -> Option<i64> {
     match expiry {
-        Expiry::ByKind => kinds::of_name(kind)?.ttl.map(|ttl| now.0.saturating_add(micros(ttl))),
+        Expiry::ByKind => kinds::of_name(kind)?
+            .ttl
+            .map(|ttl| now.0.saturating_add(micros(ttl))),
         Expiry::After(ttl) => Some(now.0.saturating_add(micros(ttl))),
         Expiry::At(at) => Some(at.0),
     }
 }
 
 fn attributes(metadata: BTreeMap<String, Value>) -> Vec<storage::Attribute> {
-    metadata.into_iter().map(|(name, value)| storage::Attribute { name, value: Some(value) }).collect()
+    metadata
+        .into_iter()
+        .map(|(name, value)| storage::Attribute {
+            name,
+            value: Some(value),
+        })
+        .collect()
 }
 
 fn to_storage(vector: Option<Quantized>) -> storage::Vector {
@@ -60,13 +69,21 @@ fn to_storage(vector: Option<Quantized>) -> storage::Vector {
 }
 
 /// Prepares one memory.
-pub(crate) fn prepare(memory: NewMemory, model: &Model, now: Micros) -> Result<Prepared, EngineError> {
+pub(crate) fn prepare(
+    memory: NewMemory,
+    model: &Model,
+    now: Micros,
+) -> Result<Prepared, EngineError> {
     let content = memory.content;
     let spans = passages(&content, PASSAGE_CHARS);
     let summary_given = !memory.summary.is_empty();
     let record = storage::Record {
         key: memory.key,
-        summary: if summary_given { memory.summary } else { summarize(&content) },
+        summary: if summary_given {
+            memory.summary
+        } else {
+            summarize(&content)
+        },
         summary_given,
         tags: memory.tags,
         metadata: attributes(memory.metadata),
@@ -78,10 +95,21 @@ pub(crate) fn prepare(memory: NewMemory, model: &Model, now: Micros) -> Result<P
         kind: memory.kind,
         sources: memory.sources,
         origin: memory.origin,
-        content_format: (if memory.json { ContentFormat::Json } else { ContentFormat::Text }).into(),
+        content_format: (if memory.json {
+            ContentFormat::Json
+        } else {
+            ContentFormat::Text
+        })
+        .into(),
         tokens_o200k: Encoding::O200kBase.count(&content),
         tokens_cl100k: Encoding::Cl100kBase.count(&content),
-        passages: spans.iter().map(|span| storage::Passage { start: span.start, end: span.end }).collect(),
+        passages: spans
+            .iter()
+            .map(|span| storage::Passage {
+                start: span.start,
+                end: span.end,
+            })
+            .collect(),
         version: 0,
         created_at_micros: 0,
         updated_at_micros: now.0,
@@ -90,12 +118,19 @@ pub(crate) fn prepare(memory: NewMemory, model: &Model, now: Micros) -> Result<P
     let vectors = match memory.vector {
         // It stands for the whole memory, so the first passage carries it and the others are found by their words.
         Some(vector) => std::iter::once(to_storage(Some(quantize(&vector)?)))
-            .chain(std::iter::repeat_n(storage::Vector::default(), record.passages.len() - 1))
+            .chain(std::iter::repeat_n(
+                storage::Vector::default(),
+                record.passages.len() - 1,
+            ))
             .collect(),
         None => {
             let head = indexed::head(&record);
             (0..record.passages.len())
-                .map(|index| to_storage(model.quantized(&indexed::passage_text(&head, &record, &content, index))))
+                .map(|index| {
+                    to_storage(
+                        model.quantized(&indexed::passage_text(&head, &record, &content, index)),
+                    )
+                })
                 .collect()
         }
     };

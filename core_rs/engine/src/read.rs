@@ -23,13 +23,19 @@ impl Snapshot<'_> {
     fn unexpired(&self, doc: Option<Row>) -> Result<Option<Row>, StoreError> {
         let Some(doc) = doc else { return Ok(None) };
         let header = self.docs.header(self.txn, doc)?;
-        Ok(header.filter(|header| header.expires_at > self.now).map(|_| doc))
+        Ok(header
+            .filter(|header| header.expires_at > self.now)
+            .map(|_| doc))
     }
 
     /// The document of an older version of a memory that is itself live.
     fn at_version(&self, current: Row, version: Option<u64>) -> Result<Option<Row>, StoreError> {
-        let Some(version) = version else { return Ok(Some(current)) };
-        let Some(header) = self.docs.header(self.txn, current)? else { return Ok(None) };
+        let Some(version) = version else {
+            return Ok(Some(current));
+        };
+        let Some(header) = self.docs.header(self.txn, current)? else {
+            return Ok(None);
+        };
         match u32::try_from(version) {
             Ok(version) => self.docs.by_version(self.txn, header.id, version),
             Err(_) => Ok(None),
@@ -62,9 +68,17 @@ impl Snapshot<'_> {
     }
 }
 
-pub(crate) fn details(snapshot: Option<&Snapshot<'_>>, get: &Get, token: Token) -> Result<Details, StoreError> {
-    let mut details =
-        Details { found: Vec::new(), missing_ids: Vec::new(), missing_keys: Vec::new(), token };
+pub(crate) fn details(
+    snapshot: Option<&Snapshot<'_>>,
+    get: &Get,
+    token: Token,
+) -> Result<Details, StoreError> {
+    let mut details = Details {
+        found: Vec::new(),
+        missing_ids: Vec::new(),
+        missing_keys: Vec::new(),
+        token,
+    };
     for &id in &get.ids {
         match find(snapshot, get.version, |snapshot| snapshot.live_by_id(id))? {
             Some((snapshot, doc)) => details.found.push(snapshot.detail(doc, get)?),
@@ -86,9 +100,15 @@ fn find<'s, 't>(
     version: Option<u64>,
     live: impl FnOnce(&Snapshot<'t>) -> Result<Option<Row>, StoreError>,
 ) -> Result<Option<(&'s Snapshot<'t>, Row)>, StoreError> {
-    let Some(snapshot) = snapshot else { return Ok(None) };
-    let Some(current) = live(snapshot)? else { return Ok(None) };
-    Ok(snapshot.at_version(current, version)?.map(|doc| (snapshot, doc)))
+    let Some(snapshot) = snapshot else {
+        return Ok(None);
+    };
+    let Some(current) = live(snapshot)? else {
+        return Ok(None);
+    };
+    Ok(snapshot
+        .at_version(current, version)?
+        .map(|doc| (snapshot, doc)))
 }
 
 /// Counts what a delete would do, without doing it.
@@ -97,8 +117,13 @@ pub(crate) fn would_delete(
     delete: &Delete,
     token: Token,
 ) -> Result<Deleted, EngineError> {
-    let mut deleted =
-        Deleted { deleted: 0, deleted_versions: 0, missing_ids: Vec::new(), missing_keys: Vec::new(), token };
+    let mut deleted = Deleted {
+        deleted: 0,
+        deleted_versions: 0,
+        missing_ids: Vec::new(),
+        missing_keys: Vec::new(),
+        token,
+    };
     let mut ids = Vec::new();
     let mut named = None;
     let Some(snapshot) = snapshot else {
@@ -113,7 +138,11 @@ pub(crate) fn would_delete(
             Some(doc) => named = header(doc)?,
             None => deleted.missing_ids.push(id),
         }
-        ids.extend(named.filter(|header| header.id == id).map(|header| header.id));
+        ids.extend(
+            named
+                .filter(|header| header.id == id)
+                .map(|header| header.id),
+        );
     }
     for key in &delete.keys {
         match snapshot.live_by_key(key)? {
@@ -140,9 +169,10 @@ pub(crate) fn would_delete(
 fn conflict(delete: &Delete, current: Option<u64>) -> Result<(), EngineError> {
     let current = current.unwrap_or(0);
     match delete.if_version {
-        Some(expected) if expected != current => {
-            Err(EngineError::VersionConflict { field: "if_version".to_owned(), current })
-        }
+        Some(expected) if expected != current => Err(EngineError::VersionConflict {
+            field: "if_version".to_owned(),
+            current,
+        }),
         _ => Ok(()),
     }
 }

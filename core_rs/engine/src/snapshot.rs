@@ -30,11 +30,24 @@ impl<'t> Snapshot<'t> {
         now: Micros,
     ) -> Result<Self, StoreError> {
         let state = apply::namespace_state(schema, txn, ns)?;
-        Ok(Self { txn, docs: Documents { schema, ns, dimensions }, state, now })
+        Ok(Self {
+            txn,
+            docs: Documents {
+                schema,
+                ns,
+                dimensions,
+            },
+            state,
+            now,
+        })
     }
 
     pub(crate) fn evaluator(&self) -> Evaluator<'t> {
-        Evaluator { txn: self.txn, schema: self.docs.schema, ns: self.docs.ns }
+        Evaluator {
+            txn: self.txn,
+            schema: self.docs.schema,
+            ns: self.docs.ns,
+        }
     }
 
     /// Live documents that have expired.
@@ -59,7 +72,12 @@ impl<'t> Snapshot<'t> {
     pub(crate) fn facts(&self) -> Result<Facts<'t>, StoreError> {
         let count = (self.state.next_row as usize).div_ceil(ROWS_PER_BLOCK);
         let mut blocks: Vec<&[u8]> = vec![&[]; count];
-        for entry in self.docs.schema.rows.prefix(self.txn, &keys::namespace(self.docs.ns))? {
+        for entry in self
+            .docs
+            .schema
+            .rows
+            .prefix(self.txn, &keys::namespace(self.docs.ns))?
+        {
             let (key, bytes) = entry?;
             let number = keys::trailing_number(key).map(|number| number as usize);
             match number.and_then(|number| blocks.get_mut(number)) {
@@ -67,17 +85,31 @@ impl<'t> Snapshot<'t> {
                 None => return Err(self.docs.schema.rows.damaged(key)),
             }
         }
-        Ok(Facts { blocks, rows: self.state.next_row })
+        Ok(Facts {
+            blocks,
+            rows: self.state.next_row,
+        })
     }
 
     /// Calls `each` with the first row of every block of vectors and the block.
-    pub(crate) fn vector_blocks(&self, mut each: impl FnMut(u32, &'t [u8])) -> Result<(), StoreError> {
+    pub(crate) fn vector_blocks(
+        &self,
+        mut each: impl FnMut(u32, &'t [u8]),
+    ) -> Result<(), StoreError> {
         let per_block = rows_per_block(self.docs.dimensions) as u32;
         let size = row_bytes(self.docs.dimensions);
-        for entry in self.docs.schema.vectors.prefix(self.txn, &keys::namespace(self.docs.ns))? {
+        for entry in self
+            .docs
+            .schema
+            .vectors
+            .prefix(self.txn, &keys::namespace(self.docs.ns))?
+        {
             let (key, bytes) = entry?;
             let damaged = || self.docs.schema.vectors.damaged(key);
-            let first = keys::trailing_number(key).ok_or_else(damaged)?.checked_mul(per_block).ok_or_else(damaged)?;
+            let first = keys::trailing_number(key)
+                .ok_or_else(damaged)?
+                .checked_mul(per_block)
+                .ok_or_else(damaged)?;
             let rows = bytes.len() / size;
             if bytes.len() % size != 0 || first as usize + rows > self.state.next_row as usize {
                 return Err(damaged());
@@ -104,7 +136,9 @@ impl Facts<'_> {
     #[inline]
     pub(crate) fn get(&self, row: u32) -> RowFacts {
         let (block, index) = rows::locate(row);
-        self.blocks.get(block as usize).map_or_else(RowFacts::default, |block| rows::get(block, index))
+        self.blocks
+            .get(block as usize)
+            .map_or_else(RowFacts::default, |block| rows::get(block, index))
     }
 
     /// The document of a row.
@@ -117,7 +151,9 @@ impl Facts<'_> {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, RowFacts)> + '_ {
         self.blocks.iter().enumerate().flat_map(|(number, block)| {
             let first = (number * ROWS_PER_BLOCK) as u32;
-            rows::iter(block).enumerate().map(move |(index, facts)| (first + index as u32, facts))
+            rows::iter(block)
+                .enumerate()
+                .map(move |(index, facts)| (first + index as u32, facts))
         })
     }
 }

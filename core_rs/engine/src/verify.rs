@@ -39,9 +39,8 @@ pub fn verify(options: &EngineOptions) -> Result<Vec<Problem>, EngineError> {
         let checked = Snapshot::of(&txn, schema, ns, model.dimensions(), Micros(i64::MIN))
             .and_then(|snapshot| namespace(&snapshot, &mut problems));
         match checked {
-            Ok(()) => {}
-            // It is listed already, by its table.
-            Err(StoreError::Damaged { .. }) => {}
+            // What is damaged is listed already, by its table.
+            Ok(()) | Err(StoreError::Damaged { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
@@ -49,11 +48,17 @@ pub fn verify(options: &EngineOptions) -> Result<Vec<Problem>, EngineError> {
 }
 
 /// Every value with a checksum opens and parses.
-fn sealed_values(schema: &Schema, txn: &Txn<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
+fn sealed_values(
+    schema: &Schema,
+    txn: &Txn<'_>,
+    problems: &mut Vec<Problem>,
+) -> Result<(), StoreError> {
     type Parses = fn(&[u8]) -> bool;
     let tables: [(&Table, Parses); 6] = [
         (&schema.journal, |bytes| Operation::decode(bytes).is_ok()),
-        (&schema.namespace_states, |bytes| NamespaceState::decode(bytes).is_ok()),
+        (&schema.namespace_states, |bytes| {
+            NamespaceState::decode(bytes).is_ok()
+        }),
         (&schema.outcomes, |bytes| Outcome::decode(bytes).is_ok()),
         (&schema.headers, |bytes| Header::decode(bytes).is_some()),
         (&schema.records, |bytes| Record::decode(bytes).is_ok()),
@@ -76,10 +81,16 @@ fn sealed_values(schema: &Schema, txn: &Txn<'_>, problems: &mut Vec<Problem>) ->
 
 /// What is derived agrees with the records.
 fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(), StoreError> {
-    let Snapshot { txn, docs, state, .. } = snapshot;
+    let Snapshot {
+        txn, docs, state, ..
+    } = snapshot;
     let location = state.segments.join("/");
     let mut report = |what: String| {
-        problems.push(Problem { location: location.clone(), what, fix: REPLAY.to_owned() });
+        problems.push(Problem {
+            location: location.clone(),
+            what,
+            fix: REPLAY.to_owned(),
+        });
     };
     let facts = snapshot.facts()?;
     let (mut memories, mut passages, mut terms, mut tokens) = (0u64, 0u64, 0u64, 0u64);
@@ -94,7 +105,10 @@ fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(),
         if !live.contains(doc.0) {
             report(format!("document {} is not in the filter index", doc.0));
         }
-        for (index, counts) in indexed::terms(&record, docs.content(txn, doc)?).iter().enumerate() {
+        for (index, counts) in indexed::terms(&record, docs.content(txn, doc)?)
+            .iter()
+            .enumerate()
+        {
             let row = doc.0 + index as u32;
             let length: u32 = counts.iter().map(|(_, frequency)| frequency).sum();
             passages += 1;
@@ -110,7 +124,11 @@ fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(),
         }
     }
     let mut found_postings = 0u64;
-    for entry in docs.schema.postings.prefix(txn, &keys::namespace(docs.ns))? {
+    for entry in docs
+        .schema
+        .postings
+        .prefix(txn, &keys::namespace(docs.ns))?
+    {
         let (key, block) = entry?;
         let first = keys::trailing_number(key).unwrap_or_default();
         let mut strays = 0;
@@ -119,13 +137,23 @@ fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(),
             strays += u32::from(!facts.get(posting.row).alive);
         });
         if whole.is_none() || strays > 0 {
-            report(format!("{} names rows that are gone, or does not parse", docs.schema.postings.damaged(key)));
+            report(format!(
+                "{} names rows that are gone, or does not parse",
+                docs.schema.postings.damaged(key)
+            ));
         }
     }
-    for entry in docs.schema.attributes.prefix(txn, &keys::namespace(docs.ns))? {
+    for entry in docs
+        .schema
+        .attributes
+        .prefix(txn, &keys::namespace(docs.ns))?
+    {
         let (key, chunk) = entry?;
         if docs::decode(chunk).is_none() {
-            report(format!("{} does not parse", docs.schema.attributes.damaged(key)));
+            report(format!(
+                "{} does not parse",
+                docs.schema.attributes.damaged(key)
+            ));
         }
     }
     for (name, expected, found) in [
@@ -137,7 +165,9 @@ fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(),
         ("postings", expected_postings, found_postings),
     ] {
         if expected != found {
-            report(format!("{name}: {expected} by the records, {found} counted"));
+            report(format!(
+                "{name}: {expected} by the records, {found} counted"
+            ));
         }
     }
     Ok(())

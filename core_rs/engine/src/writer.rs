@@ -51,25 +51,35 @@ struct Queued {
 /// How far the store has come, for those who wait for a token.
 #[derive(Default)]
 pub(crate) struct Progress {
-    position: Mutex<u64>,
+    /// The last position, and whether there will be no other.
+    state: Mutex<(u64, bool)>,
     moved: Condvar,
 }
 
 impl Progress {
     pub(crate) fn advance(&self, to: Position) {
-        *self.position.lock() = to.0;
+        self.state.lock().0 = to.0;
         self.moved.notify_all();
     }
 
-    /// Waits until the store has come to `position`; false when the deadline passes before.
-    pub(crate) fn wait(&self, position: Position, deadline: Instant) -> bool {
-        let mut at = self.position.lock();
-        while *at < position.0 {
-            if self.moved.wait_until(&mut at, deadline).timed_out() {
-                return *at >= position.0;
+    /// Nothing more will be written: lets go of all who wait.
+    pub(crate) fn close(&self) {
+        self.state.lock().1 = true;
+        self.moved.notify_all();
+    }
+
+    /// Waits until the store has come to `position`, the deadline passes, or the engine closes.
+    pub(crate) fn wait(&self, position: Position, deadline: Instant) -> Result<(), EngineError> {
+        let mut state = self.state.lock();
+        while state.0 < position.0 {
+            if state.1 {
+                return Err(EngineError::Closing);
+            }
+            if self.moved.wait_until(&mut state, deadline).timed_out() && state.0 < position.0 {
+                return Err(EngineError::TokenNotReached);
             }
         }
-        true
+        Ok(())
     }
 }
 
@@ -91,17 +101,29 @@ impl Writer {
     ) -> Result<Self, EngineError> {
         let (queue, jobs) = bounded(max_queued);
         let queued_bytes = Arc::new(AtomicUsize::new(0));
-        let thread = WriterThread { store, dimensions, progress, jobs, queued_bytes: queued_bytes.clone() };
+        let thread = WriterThread {
+            store,
+            dimensions,
+            progress,
+            jobs,
+            queued_bytes: queued_bytes.clone(),
+        };
         let thread = std::thread::Builder::new()
             .name("recalld-writer".to_owned())
             .spawn(move || thread.run(committed))
             .map_err(|e| EngineError::Internal(format!("cannot start the writer: {e}")))?;
-        Ok(Self { queue: Mutex::new(Some(queue)), queued_bytes, thread: Mutex::new(Some(thread)) })
+        Ok(Self {
+            queue: Mutex::new(Some(queue)),
+            queued_bytes,
+            thread: Mutex::new(Some(thread)),
+        })
     }
 
     /// Waits until the job is durable, or failed, or the deadline passed: then it may still be committed.
     pub(crate) fn submit(&self, job: Job) -> Result<Applied, EngineError> {
-        let overloaded = || EngineError::Overloaded { retry_after: RETRY_AFTER };
+        let overloaded = || EngineError::Overloaded {
+            retry_after: RETRY_AFTER,
+        };
         let (bytes, deadline) = (job.bytes, job.deadline);
         let (reply, answer) = bounded(1);
         {
@@ -120,7 +142,9 @@ impl Writer {
             }
         }
         let answered = match deadline {
-            None => answer.recv().map_err(|_| EngineError::Internal("the writer stopped".to_owned())),
+            None => answer
+                .recv()
+                .map_err(|_| EngineError::Internal("the writer stopped".to_owned())),
             Some(deadline) => answer.recv_deadline(deadline).map_err(|e| match e {
                 crossbeam_channel::RecvTimeoutError::Timeout => EngineError::DeadlineExceeded,
                 crossbeam_channel::RecvTimeoutError::Disconnected => {
@@ -156,7 +180,9 @@ impl WriterThread {
             let mut bytes = first.job.bytes;
             let mut batch = vec![first];
             while batch.len() < BATCH_OPERATIONS && bytes < BATCH_BYTES {
-                let Ok(next) = self.jobs.try_recv() else { break };
+                let Ok(next) = self.jobs.try_recv() else {
+                    break;
+                };
                 bytes += next.job.bytes;
                 batch.push(next);
             }
@@ -176,14 +202,12 @@ impl WriterThread {
                     let _ = queued.reply.send(answer);
                 }
             }
-            Err(error) if batch.len() == 1 => {
-                tracing::error!(%error, "a write failed");
-                for queued in batch {
+            Err(error) => {
+                if let [queued] = &batch[..] {
+                    tracing::error!(%error, "a write failed");
                     let _ = queued.reply.send(Err(error));
                     return;
                 }
-            }
-            Err(error) => {
                 tracing::warn!(%error, operations = batch.len(), "a batch failed; its operations are tried one by one");
                 for queued in batch {
                     self.commit(vec![queued], committed);
@@ -199,7 +223,10 @@ impl WriterThread {
         let mut answers = Vec::with_capacity(batch.len());
         for queued in batch {
             let job = &queued.job;
-            if job.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+            if job
+                .deadline
+                .is_some_and(|deadline| deadline <= Instant::now())
+            {
                 answers.push(Err(EngineError::DeadlineExceeded));
                 continue;
             }
@@ -214,7 +241,8 @@ impl WriterThread {
                 Ok(applied) => answers.push(Ok(applied)),
                 // These fail before anything is changed.
                 Err(
-                    error @ (EngineError::VersionConflict { .. } | EngineError::IdempotencyKeyReused { .. }),
+                    error @ (EngineError::VersionConflict { .. }
+                    | EngineError::IdempotencyKeyReused { .. }),
                 ) => answers.push(Err(error)),
                 Err(error) => return Err(error),
             }
@@ -233,7 +261,11 @@ impl WriterThread {
         filter: &Filter,
     ) -> Result<storage::Operation, StoreError> {
         let mut operation = operation.clone();
-        let segments = operation.namespace.as_ref().map(|n| n.segments.as_slice()).unwrap_or_default();
+        let segments = operation
+            .namespace
+            .as_ref()
+            .map(|n| n.segments.as_slice())
+            .unwrap_or_default();
         let ns = apply::namespace_id(self.store.schema(), applier.txn(), segments)?;
         if let (Some(ns), Some(Action::Remove(remove))) = (ns, &mut operation.action) {
             let (schema, now) = (self.store.schema(), Micros(operation.at_micros));
@@ -245,4 +277,3 @@ impl WriterThread {
         Ok(operation)
     }
 }
-

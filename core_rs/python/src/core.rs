@@ -50,7 +50,10 @@ impl Core {
             max_queued_writes,
             index_after,
         };
-        let options = ServiceOptions { engine, max_in_flight };
+        let options = ServiceOptions {
+            engine,
+            max_in_flight,
+        };
         let service = gate(py, || Service::open(&options, Arc::new(SystemClock)))?;
         Ok(Self { service })
     }
@@ -61,7 +64,7 @@ impl Core {
         Method::ALL.map(Method::name).to_vec()
     }
 
-    /// Answer one call: serialised request in, serialised response out; `timeout` in seconds. Raises CoreError.
+    /// Answer one call: serialised request in, serialised response out; `timeout` in seconds. Raises `CoreError`.
     fn dispatch<'py>(
         &self,
         py: Python<'py>,
@@ -71,7 +74,9 @@ impl Core {
         timeout: Option<f64>,
     ) -> PyResult<Bound<'py, PyBytes>> {
         let deadline = timeout.and_then(deadline);
-        let answer = gate(py, || self.service.dispatch(method, identity, request, deadline))?;
+        let answer = gate(py, || {
+            self.service.dispatch(method, identity, request, deadline)
+        })?;
         Ok(PyBytes::new(py, &answer))
     }
 
@@ -80,14 +85,18 @@ impl Core {
         gate(py, || self.service.store_stats()).map(StoreStats::from)
     }
 
-    /// Counts of a namespace, all zero when it does not exist. Raises CoreError for an invalid namespace.
+    /// Counts of a namespace, all zero when it does not exist. Raises `CoreError` for an invalid namespace.
     fn namespace_stats(&self, py: Python<'_>, namespace: Vec<String>) -> PyResult<NamespaceStats> {
         gate(py, || self.service.namespace_stats(namespace)).map(NamespaceStats::from)
     }
 
     /// What each method did since the start.
     fn metrics(&self) -> Vec<MethodMetrics> {
-        self.service.metrics().into_iter().map(MethodMetrics::from).collect()
+        self.service
+            .metrics()
+            .into_iter()
+            .map(MethodMetrics::from)
+            .collect()
     }
 
     /// Calls being answered now.
@@ -95,7 +104,7 @@ impl Core {
         self.service.in_flight()
     }
 
-    /// Answer every later call with UNAVAILABLE (NOT_SERVING); calls in hand go on.
+    /// Answer every later call with UNAVAILABLE (`NOT_SERVING`); calls in hand go on.
     fn refuse(&self) {
         self.service.refuse();
     }
@@ -113,7 +122,9 @@ impl Core {
 fn deadline(timeout: f64) -> Option<Instant> {
     let now = Instant::now();
     if timeout > 0.0 {
-        Duration::try_from_secs_f64(timeout).ok().and_then(|timeout| now.checked_add(timeout))
+        Duration::try_from_secs_f64(timeout)
+            .ok()
+            .and_then(|timeout| now.checked_add(timeout))
     } else {
         Some(now)
     }

@@ -16,7 +16,10 @@ pyo3::create_exception!(
 const ATTRIBUTES: [(&str, &str); 3] = [
     ("code", "The canonical gRPC status code."),
     ("message", "What happened, for a person."),
-    ("status", "The serialised google.rpc.Status with its details."),
+    (
+        "status",
+        "The serialised google.rpc.Status with its details.",
+    ),
 ];
 
 /// The type, whose attributes read `args`.
@@ -38,5 +41,9 @@ pub(crate) fn exception_type(py: Python<'_>) -> PyResult<Bound<'_, PyType>> {
 
 /// The exception of a failure.
 pub(crate) fn raised(failure: &Failure) -> PyErr {
-    CoreError::new_err((failure.code() as u8, failure.message.clone(), failure.status()))
+    CoreError::new_err((
+        failure.code() as u8,
+        failure.message.clone(),
+        failure.status(),
+    ))
 }

@@ -16,5 +16,7 @@ pub(crate) fn gate<T: Send>(
     work: impl FnOnce() -> Result<T, Failure> + Send,
 ) -> PyResult<T> {
     let result = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
-    result.unwrap_or_else(|_panic| Err(Failure::internal())).map_err(|failure| raised(&failure))
+    result
+        .unwrap_or_else(|_panic| Err(Failure::internal()))
+        .map_err(|failure| raised(&failure))
 }

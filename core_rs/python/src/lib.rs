@@ -17,7 +17,7 @@ mod _core {
     #[pymodule_export]
     use crate::core::{Core, MethodMetrics, NamespaceStats, StoreStats};
     #[pymodule_export]
-    use crate::tools::{boom, Problem, build_profile, count_tokens, embed, verify};
+    use crate::tools::{Problem, build_profile, count_tokens, embed, verify};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

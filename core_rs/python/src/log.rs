@@ -6,8 +6,8 @@
 use std::fmt;
 use std::io::Write;
 use std::panic::PanicHookInfo;
-use std::time::SystemTime;
 
+use recalld_engine::clock::{Clock, SystemClock};
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
@@ -23,9 +23,27 @@ pub(crate) fn install() {
 }
 
 fn log_panic(panic: &PanicHookInfo<'_>) {
-    let at = panic.location().map(ToString::to_string).unwrap_or_default();
-    let cause = panic.payload_as_str().unwrap_or("unknown");
+    let at = panic
+        .location()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    let payload = panic.payload();
+    let text = payload.downcast_ref::<&str>().copied();
+    let cause = text
+        .or(payload.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("unknown");
     tracing::error!(at, cause, "a bug stopped a call or a thread");
+}
+
+/// The time in RFC 3339.
+fn now() -> String {
+    let micros = SystemClock.now().0;
+    let nanos = (micros % 1_000_000 * 1_000) as i32;
+    prost_types::Timestamp {
+        seconds: micros / 1_000_000,
+        nanos,
+    }
+    .to_string()
 }
 
 /// Writes events of level WARN and ERROR; has no spans.
@@ -42,8 +60,15 @@ impl Subscriber for StderrLog {
 
     fn event(&self, event: &Event<'_>) {
         let mut line = Line(Map::new());
-        line.put("time", prost_types::Timestamp::from(SystemTime::now()).to_string());
-        line.put("level", if *event.metadata().level() == Level::ERROR { "error" } else { "warning" });
+        line.put("time", now());
+        line.put(
+            "level",
+            if *event.metadata().level() == Level::ERROR {
+                "error"
+            } else {
+                "warning"
+            },
+        );
         line.put("target", event.metadata().target());
         event.record(&mut line);
         let text = format!("{}\n", Value::Object(line.0));

@@ -22,9 +22,13 @@ pub(crate) struct Problem {
     fix: String,
 }
 
-/// Read everything in a data directory that no process holds and check it. Raises CoreError when it cannot open.
+/// Read everything in a data directory that no process holds and check it. Raises `CoreError` when it cannot open.
 #[pyfunction]
-pub(crate) fn verify(py: Python<'_>, data_dir: String, model_dir: String) -> PyResult<Vec<Problem>> {
+pub(crate) fn verify(
+    py: Python<'_>,
+    data_dir: String,
+    model_dir: String,
+) -> PyResult<Vec<Problem>> {
     // Nothing is written, so the limits do not matter, but for the size of the memory map.
     let options = EngineOptions {
         data_dir: data_dir.into(),
@@ -34,7 +38,9 @@ pub(crate) fn verify(py: Python<'_>, data_dir: String, model_dir: String) -> PyR
         max_queued_writes: 1,
         index_after: u32::MAX,
     };
-    let problems = gate(py, || recalld_engine::verify::verify(&options).map_err(Failure::of_opening))?;
+    let problems = gate(py, || {
+        recalld_engine::verify::verify(&options).map_err(Failure::of_opening)
+    })?;
     let problems = problems.into_iter().map(|problem| Problem {
         r#where: problem.location,
         what: problem.what,
@@ -43,12 +49,14 @@ pub(crate) fn verify(py: Python<'_>, data_dir: String, model_dir: String) -> PyR
     Ok(problems.collect())
 }
 
-/// Tokens of a text. Raises ValueError for an unknown encoding.
+/// Tokens of a text. Raises `ValueError` for an unknown encoding.
 #[pyfunction]
 pub(crate) fn count_tokens(py: Python<'_>, text: &str, encoding: &str) -> PyResult<u32> {
     let Some(encoding) = Encoding::from_name(encoding) else {
         let known = Encoding::ALL.map(Encoding::name).join(", ");
-        return Err(PyValueError::new_err(format!("unknown encoding {encoding:?}; known are {known}")));
+        return Err(PyValueError::new_err(format!(
+            "unknown encoding {encoding:?}; known are {known}"
+        )));
     };
     gate(py, || Ok(encoding.count(text)))
 }
@@ -60,12 +68,14 @@ pub(crate) fn embed(
     model_dir: String,
     texts: Vec<String>,
 ) -> PyResult<Vec<Option<Vec<f32>>>> {
-    gate(py, || {
+    gate(py, move || {
         let model = load_model(Path::new(&model_dir)).map_err(Failure::of_opening)?;
         let mut scratch = Scratch::default();
         let embedded = texts.iter().map(|text| {
             let mut vector = vec![0.0; model.dimensions()];
-            model.embed(text, &mut scratch, &mut vector).then_some(vector)
+            model
+                .embed(text, &mut scratch, &mut vector)
+                .then_some(vector)
         });
         Ok(embedded.collect())
     })
@@ -73,20 +83,25 @@ pub(crate) fn embed(
 
 fn load_model(folder: &Path) -> Result<StaticModel, EngineError> {
     let failed = |path: &Path, error: &io::Error| StoreError::Io {
-        source: io::Error::new(error.kind(), format!("embedding model {}: {error}", path.display())),
+        source: io::Error::new(
+            error.kind(),
+            format!("embedding model {}: {error}", path.display()),
+        ),
     };
     let weights = folder.join("model.safetensors");
     let vocabulary = folder.join("vocab.txt");
     let mapped = MappedFile::open(&weights).map_err(|error| failed(&weights, &error))?;
-    let lines = std::fs::read_to_string(&vocabulary).map_err(|error| failed(&vocabulary, &error))?;
+    let lines =
+        std::fs::read_to_string(&vocabulary).map_err(|error| failed(&vocabulary, &error))?;
     Ok(StaticModel::new(Box::new(mapped), &lines)?)
 }
 
 /// Cargo profile kind of this build: `release` or `debug` (checks on).
 #[pyfunction]
 pub(crate) fn build_profile() -> &'static str {
-    if cfg!(debug_assertions) { "debug" } else { "release" }
+    if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    }
 }
-
-#[pyfunction]
-pub(crate) fn boom(py: Python<'_>) -> PyResult<()> { gate(py, || panic!("a {}", "bug")) }

@@ -65,7 +65,9 @@ pub enum StoreError {
         given: Box<StoreIdentity>,
     },
     /// The disk or the size limit is full: nothing of the transaction was kept, all before it is intact.
-    #[error("the store is full ({what}): free disk space or raise max_store_bytes; nothing of this write was kept")]
+    #[error(
+        "the store is full ({what}): free disk space or raise max_store_bytes; nothing of this write was kept"
+    )]
     Full {
         /// What is full.
         what: &'static str,
@@ -97,7 +99,11 @@ pub enum StoreError {
 }
 
 fn at(address: &str) -> String {
-    if address.is_empty() { String::new() } else { format!(" at {address}") }
+    if address.is_empty() {
+        String::new()
+    } else {
+        format!(" at {address}")
+    }
 }
 
 fn short(fingerprint: &str) -> &str {
@@ -116,9 +122,14 @@ impl StoreError {
         use heed::MdbError;
         match source {
             heed::Error::Mdb(MdbError::MapFull) => Self::Full { what: "size limit" },
-            heed::Error::Mdb(MdbError::Other(code)) if is_disk_full(code) => Self::Full { what: "disk" },
+            heed::Error::Mdb(MdbError::Other(code)) if is_disk_full(code) => {
+                Self::Full { what: "disk" }
+            }
             heed::Error::Mdb(
-                MdbError::Corrupted | MdbError::PageNotFound | MdbError::Invalid | MdbError::VersionMismatch,
+                MdbError::Corrupted
+                | MdbError::PageNotFound
+                | MdbError::Invalid
+                | MdbError::VersionMismatch,
             ) => Self::Corrupted { source },
             heed::Error::Io(source) => Self::io(source),
             source => Self::Lmdb { source },

@@ -57,7 +57,10 @@ impl FromStr for MemoryId {
         }
         let mut value = 0u128;
         for byte in text.bytes() {
-            let digit = CROCKFORD.iter().position(|&c| c == byte).ok_or(InvalidMemoryId)?;
+            let digit = CROCKFORD
+                .iter()
+                .position(|&c| c == byte)
+                .ok_or(InvalidMemoryId)?;
             value = value << 5 | digit as u128;
         }
         Ok(Self(value.to_be_bytes()))

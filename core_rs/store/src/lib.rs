@@ -55,15 +55,22 @@ impl Store {
                 for name in schema::NAMES {
                     databases.push(opener.create_database(txn, Some(name))?);
                 }
-                let databases: [_; schema::NAMES.len()] =
-                    databases.try_into().map_err(|_| heed::Error::Mdb(heed::MdbError::DbsFull))?;
+                let databases: [_; schema::NAMES.len()] = databases
+                    .try_into()
+                    .map_err(|_| heed::Error::Mdb(heed::MdbError::DbsFull))?;
                 Ok(CommitOrAbort::<_, ()>::Commit(databases))
             })
             .map_err(StoreError::environment)?
             .unwrap_commit();
         let schema = Schema::new(databases);
         let identity = establish_identity(&env, &schema, &options.identity)?;
-        Ok(Self { env, schema, identity, directory: directory.to_owned(), _lock: lock })
+        Ok(Self {
+            env,
+            schema,
+            identity,
+            directory: directory.to_owned(),
+            _lock: lock,
+        })
     }
 
     /// The tables.
@@ -113,7 +120,9 @@ fn ensure_directory(directory: &Path) -> Result<(), StoreError> {
         return Ok(());
     }
     if directory.exists() {
-        return Err(StoreError::NotADirectory { path: directory.to_owned() });
+        return Err(StoreError::NotADirectory {
+            path: directory.to_owned(),
+        });
     }
     let parent = match directory.parent() {
         Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
@@ -121,7 +130,9 @@ fn ensure_directory(directory: &Path) -> Result<(), StoreError> {
         None => directory,
     };
     if !parent.is_dir() {
-        return Err(StoreError::DirectoryMissing { path: parent.to_owned() });
+        return Err(StoreError::DirectoryMissing {
+            path: parent.to_owned(),
+        });
     }
     fs_err::create_dir(directory).map_err(StoreError::io)
 }
@@ -133,7 +144,10 @@ fn ensure_directory(directory: &Path) -> Result<(), StoreError> {
 fn open_environment(directory: &Path, max_bytes: u64) -> Result<Env<WithoutTls>, StoreError> {
     let size = max_bytes.next_multiple_of(PAGE_BYTES);
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    options.map_size(size as usize).max_readers(MAX_READERS).max_dbs(schema::NAMES.len() as u32);
+    options
+        .map_size(size as usize)
+        .max_readers(MAX_READERS)
+        .max_dbs(schema::NAMES.len() as u32);
     // SAFETY: the map is only sound while nobody else changes or truncates the file. The directory lock, taken
     // before, keeps other recalld processes out; the documentation tells people to leave the file alone and not to
     // put it on a network file system.
@@ -148,24 +162,41 @@ fn establish_identity(
     let mut txn = env.write_txn().map_err(StoreError::environment)?;
     let stored = match schema.meta.get(&txn, keys::META_IDENTITY)? {
         Some(bytes) => Some(
-            StoreIdentity::decode(codec::sealed::open(bytes).ok_or_else(|| schema.meta.damaged(b"identity"))?)
-                .map_err(|_| schema.meta.damaged(b"identity"))?,
+            StoreIdentity::decode(
+                codec::sealed::open(bytes).ok_or_else(|| schema.meta.damaged(b"identity"))?,
+            )
+            .map_err(|_| schema.meta.damaged(b"identity"))?,
         ),
         None => None,
     };
     let Some(stored) = stored else {
-        schema.meta.put(&mut txn, keys::META_IDENTITY, &codec::sealed::seal(&wanted.encode_to_vec()))?;
+        schema.meta.put(
+            &mut txn,
+            keys::META_IDENTITY,
+            &codec::sealed::seal(&wanted.encode_to_vec()),
+        )?;
         txn.commit().map_err(StoreError::environment)?;
         return Ok(wanted.clone());
     };
     if stored.format_version != wanted.format_version {
-        return Err(StoreError::Format { found: stored.format_version, expected: wanted.format_version });
+        return Err(StoreError::Format {
+            found: stored.format_version,
+            expected: wanted.format_version,
+        });
     }
     if stored.analyzer_version != wanted.analyzer_version {
-        return Err(StoreError::Analyzer { found: stored.analyzer_version, expected: wanted.analyzer_version });
+        return Err(StoreError::Analyzer {
+            found: stored.analyzer_version,
+            expected: wanted.analyzer_version,
+        });
     }
-    if stored.embedder_fingerprint != wanted.embedder_fingerprint || stored.dimensions != wanted.dimensions {
-        return Err(StoreError::Embedder { found: Box::new(stored), given: Box::new(wanted.clone()) });
+    if stored.embedder_fingerprint != wanted.embedder_fingerprint
+        || stored.dimensions != wanted.dimensions
+    {
+        return Err(StoreError::Embedder {
+            found: Box::new(stored),
+            given: Box::new(wanted.clone()),
+        });
     }
     Ok(stored)
 }

@@ -33,7 +33,11 @@ impl DirectoryLock {
                 let (pid, address) = holder.trim().split_once(' ').unwrap_or((holder.trim(), ""));
                 return Err(StoreError::Locked {
                     path: directory.to_owned(),
-                    pid: if pid.is_empty() { "unknown".to_owned() } else { pid.to_owned() },
+                    pid: if pid.is_empty() {
+                        "unknown".to_owned()
+                    } else {
+                        pid.to_owned()
+                    },
                     address: address.to_owned(),
                 });
             }

@@ -41,22 +41,38 @@ impl Table {
 
     /// Sets the value of `key`.
     pub fn put(&self, txn: &mut WriteTxn<'_>, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
-        self.database.put(txn, key, value).map_err(StoreError::environment)
+        self.database
+            .put(txn, key, value)
+            .map_err(StoreError::environment)
     }
 
     /// Removes `key`; false when it was not there.
     pub fn delete(&self, txn: &mut WriteTxn<'_>, key: &[u8]) -> Result<bool, StoreError> {
-        self.database.delete(txn, key).map_err(StoreError::environment)
+        self.database
+            .delete(txn, key)
+            .map_err(StoreError::environment)
     }
 
     /// The last entry whose key is at most `key`.
-    pub fn at_or_before<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
-        self.database.get_lower_than_or_equal_to(txn, key).map_err(StoreError::environment)
+    pub fn at_or_before<'t>(
+        &self,
+        txn: &'t RoTxn<'_>,
+        key: &[u8],
+    ) -> Result<Option<Entry<'t>>, StoreError> {
+        self.database
+            .get_lower_than_or_equal_to(txn, key)
+            .map_err(StoreError::environment)
     }
 
     /// The first entry whose key is at least `key`.
-    pub fn at_or_after<'t>(&self, txn: &'t RoTxn<'_>, key: &[u8]) -> Result<Option<Entry<'t>>, StoreError> {
-        self.database.get_greater_than_or_equal_to(txn, key).map_err(StoreError::environment)
+    pub fn at_or_after<'t>(
+        &self,
+        txn: &'t RoTxn<'_>,
+        key: &[u8],
+    ) -> Result<Option<Entry<'t>>, StoreError> {
+        self.database
+            .get_greater_than_or_equal_to(txn, key)
+            .map_err(StoreError::environment)
     }
 
     /// The entry with the least key.
@@ -79,7 +95,10 @@ impl Table {
         txn: &'t RoTxn<'_>,
         prefix: &[u8],
     ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
-        let entries = self.database.prefix_iter(txn, prefix).map_err(StoreError::environment)?;
+        let entries = self
+            .database
+            .prefix_iter(txn, prefix)
+            .map_err(StoreError::environment)?;
         Ok(entries.map(|entry| entry.map_err(StoreError::environment)))
     }
 
@@ -90,7 +109,10 @@ impl Table {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<impl Iterator<Item = Result<Entry<'t>, StoreError>> + use<'t>, StoreError> {
-        let entries = self.database.range(txn, &(from, to)).map_err(StoreError::environment)?;
+        let entries = self
+            .database
+            .range(txn, &(from, to))
+            .map_err(StoreError::environment)?;
         Ok(entries.map(|entry| entry.map_err(StoreError::environment)))
     }
 

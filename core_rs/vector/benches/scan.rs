@@ -153,7 +153,7 @@ fn kernels(criterion: &mut Criterion) {
         bencher.iter(|| rerank(black_box(&prepared), &rows, 0..CANDIDATES));
     });
     criterion.bench_function("prepare query 256", |bencher| {
-        bencher.iter(|| Query::new(black_box(&query)))
+        bencher.iter(|| Query::new(black_box(&query)));
     });
 }
 

@@ -81,7 +81,7 @@ pub(super) fn cut(line: &str, max_tokens: u32) -> String {
 /// The kept part with marks where something was left out.
 fn finished(kept: &str, starts_late: bool, ends_early: bool) -> String {
     let kept = kept.trim_end();
-    let is_sentence = kept.ends_with(['.', '!', '?', '。', '！', '？']);
+    let is_sentence = kept.ends_with(['.', '!', '?', '。', '！', '？']) && !ends_in_ordinal(kept);
     let (kept, after) = if is_sentence || !ends_early {
         (kept, "")
     } else {
@@ -96,6 +96,12 @@ fn finished(kept: &str, starts_late: bool, ends_early: bool) -> String {
         ("", "")
     };
     format!("{before}{space}{kept}{after}")
+}
+
+/// Whether a full stop after a digit ends the text, which may be the number of a list item.
+fn ends_in_ordinal(text: &str) -> bool {
+    text.strip_suffix('.')
+        .is_some_and(|text| text.ends_with(|c: char| c.is_ascii_digit()))
 }
 
 /// The best place to cut `line[start..]` at or before `end`, if there is any after `start`.
@@ -123,7 +129,7 @@ fn place(line: &str, start: usize, end: usize, spans: &[Protected]) -> Option<us
             && !is_inside
             && !dangling
         {
-            if is_clause_end(before, character) {
+            if is_clause_end(before, character) && !ends_in_ordinal(&line[start..at]) {
                 clause = Some(at);
             }
             if character.is_whitespace() || is_wide(before) || is_wide(character) {

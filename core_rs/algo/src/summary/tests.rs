@@ -101,6 +101,10 @@ fn a_cut_keeps_or_drops_protected_parts() {
     }
     assert_eq!(cut(text, 9), "The invoice of…");
     assert_eq!(cut(text, 10), "The invoice of $12,400.00…");
+    assert_eq!(
+        cut("Steps to take, in order: 1. wait 2. see", 8),
+        "Steps to take, in order…"
+    );
     assert_eq!(cut(text, 0), "");
     assert_eq!(cut("not to be done by any means whatever it is", 2), "…");
 }

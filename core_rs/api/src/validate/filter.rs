@@ -79,8 +79,10 @@ fn condition(report: &mut Report, at: &Path<'_>, given: v1::Condition) -> Filter
         Some(GivenTest::Equals(value)) => {
             scalar(report, &at.child("equals"), value, wanted).map(|value| Test::OneOf(vec![value]))
         }
-        Some(GivenTest::In(list)) => one_of(report, &at.child("in"), list, wanted),
-        Some(GivenTest::Range(range)) => self::range(report, &at.child("range"), range, wanted),
+        Some(GivenTest::In(list)) => Some(one_of(report, &at.child("in"), list, wanted)),
+        Some(GivenTest::Range(range)) => {
+            Some(self::range(report, &at.child("range"), range, wanted))
+        }
         Some(GivenTest::Exists(exists)) => Some(Test::Exists(exists)),
         Some(GivenTest::Prefix(prefix)) => {
             let at = at.child("prefix");
@@ -125,12 +127,7 @@ fn field(report: &mut Report, at: &Path<'_>, name: &str) -> Option<Field> {
     field
 }
 
-fn one_of(
-    report: &mut Report,
-    at: &Path<'_>,
-    list: v1::ValueList,
-    wanted: Option<Type>,
-) -> Option<Test> {
+fn one_of(report: &mut Report, at: &Path<'_>, list: v1::ValueList, wanted: Option<Type>) -> Test {
     let values = list.values;
     if !(1..=MAX_IN_VALUES).contains(&values.len()) {
         report.wrong(
@@ -143,15 +140,10 @@ fn one_of(
         .enumerate()
         .filter_map(|(i, value)| scalar(report, &at.index(i), value, wanted))
         .collect();
-    Some(Test::OneOf(scalars))
+    Test::OneOf(scalars)
 }
 
-fn range(
-    report: &mut Report,
-    at: &Path<'_>,
-    range: v1::Range,
-    wanted: Option<Type>,
-) -> Option<Test> {
+fn range(report: &mut Report, at: &Path<'_>, range: v1::Range, wanted: Option<Type>) -> Test {
     let v1::Range { gte, gt, lte, lt } = range;
     if gte.is_some() && gt.is_some() {
         report.wrong(at, "must have one of `gte` and `gt`, not both");
@@ -187,7 +179,7 @@ fn range(
             .or(exclusive.map(Bound::Excluded))
             .unwrap_or(Bound::Unbounded)
     };
-    Some(Test::Range(side(gte, gt), side(lte, lt)))
+    Test::Range(side(gte, gt), side(lte, lt))
 }
 
 /// A value to compare with; None when it cannot be one.

@@ -56,18 +56,31 @@ impl Offer {
             }
             let tokens = encoding.count(&text);
             // A form that costs no less than a better one is of no use; the packer would drop it too.
-            forms.push(OfferedForm { form, text, tokens, value: (worth * share) as u64 });
+            forms.push(OfferedForm {
+                form,
+                text,
+                tokens,
+                value: (worth * share) as u64,
+            });
         };
         add(Form::Full, &render::block(content), FULL);
         if record.passages.len() > 1 {
             for (count, share) in (1..).zip(PASSAGES) {
                 if count < record.passages.len() {
-                    add(Form::Passages, &quote(scored, record, content, count), share);
+                    add(
+                        Form::Passages,
+                        &quote(scored, record, content, count),
+                        share,
+                    );
                 }
             }
         }
         add(Form::Summary, &render::one_line(&record.summary), SUMMARY);
-        add(Form::Headline, &render::one_line(&headline(&record.summary)), HEADLINE);
+        add(
+            Form::Headline,
+            &render::one_line(&headline(&record.summary)),
+            HEADLINE,
+        );
         Self {
             rank,
             id: scored.header.id,
@@ -81,13 +94,22 @@ impl Offer {
 
 /// The `count` best passages in the order of the content; neighbours run on, gaps show as an ellipsis.
 fn quote(scored: &Scored, record: &Record, content: &str, count: usize) -> String {
-    let mut chosen: Vec<u32> = scored.passages.iter().take(count).map(|(index, _)| *index).collect();
+    let mut chosen: Vec<u32> = scored
+        .passages
+        .iter()
+        .take(count)
+        .map(|(index, _)| *index)
+        .collect();
     chosen.sort_unstable();
     let mut text = String::new();
     let mut next = 0;
     for index in chosen {
-        let Some(span) = record.passages.get(index as usize) else { continue };
-        let passage = content.get(span.start as usize..span.end as usize).unwrap_or_default();
+        let Some(span) = record.passages.get(index as usize) else {
+            continue;
+        };
+        let passage = content
+            .get(span.start as usize..span.end as usize)
+            .unwrap_or_default();
         if index > next {
             text.push_str(if text.is_empty() { "… " } else { " … " });
         } else if !text.is_empty() {

@@ -48,7 +48,11 @@ pub(crate) fn build(
             .zip(&packing.choices)
             .filter_map(|(offer, choice)| Some(offer.forms[usize::from((*choice)?)].text.as_str()))
             .collect();
-        let text = if lines.is_empty() { String::new() } else { render::frame(&lines) };
+        let text = if lines.is_empty() {
+            String::new()
+        } else {
+            render::frame(&lines)
+        };
         let tokens = encoding.count(&text);
         // Lines are built so that counts add up; should a tokenizer ever disagree, the budget still holds.
         if tokens > budget {
@@ -69,13 +73,26 @@ pub(crate) fn build(
                         citation: offer.citation.clone(),
                     });
                 }
-                None => omitted.push((offer.rank, Omitted { id: offer.id, reason: Omission::Budget, tokens: offer.least() })),
+                None => omitted.push((
+                    offer.rank,
+                    Omitted {
+                        id: offer.id,
+                        reason: Omission::Budget,
+                        tokens: offer.least(),
+                    },
+                )),
             }
         }
         omitted.sort_by_key(|(rank, _)| *rank);
         let fingerprint = fingerprint(&text);
         let omitted = omitted.into_iter().map(|(_, omitted)| omitted).collect();
-        return Ok(Packed { text, tokens, included, omitted, fingerprint });
+        return Ok(Packed {
+            text,
+            tokens,
+            included,
+            omitted,
+            fingerprint,
+        });
     }
 }
 
@@ -116,14 +133,29 @@ fn offers(
         .iter()
         .enumerate()
         .map(|(place, (rank, scored, record, content))| {
-            Offer::new(*rank, place + 1, scored, record, content, worth(scored), encoding)
+            Offer::new(
+                *rank,
+                place + 1,
+                scored,
+                record,
+                content,
+                worth(scored),
+                encoding,
+            )
         })
         .collect();
     let duplicates = duplicates
         .into_iter()
         .map(|(rank, scored, record, content)| {
             let offer = Offer::new(rank, 0, scored, &record, content, worth(scored), encoding);
-            (rank, Omitted { id: offer.id, reason: Omission::Duplicate, tokens: offer.least() })
+            (
+                rank,
+                Omitted {
+                    id: offer.id,
+                    reason: Omission::Duplicate,
+                    tokens: offer.least(),
+                },
+            )
         })
         .collect();
     Ok((offers, duplicates))
@@ -131,7 +163,13 @@ fn offers(
 
 impl Offer {
     fn priced(&self) -> Vec<pack::Form> {
-        self.forms.iter().map(|form| pack::Form { tokens: form.tokens, value: form.value }).collect()
+        self.forms
+            .iter()
+            .map(|form| pack::Form {
+                tokens: form.tokens,
+                value: form.value,
+            })
+            .collect()
     }
 
     /// Tokens of the smallest form.
@@ -139,4 +177,3 @@ impl Offer {
         self.forms.iter().map(|form| form.tokens).min().unwrap_or(0)
     }
 }
-

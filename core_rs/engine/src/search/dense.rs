@@ -75,7 +75,11 @@ pub(crate) fn scores(
         (None, Some(ann)) => ("hnsw", nearest(scope, &query, ann, wanted)?),
         _ => ("scan", Seen::Rows(all(scope, &query)?)),
     };
-    Ok(DenseScores { query, method, seen })
+    Ok(DenseScores {
+        query,
+        method,
+        seen,
+    })
 }
 
 fn all(scope: &Scope<'_>, query: &Query) -> Result<Cosines, StoreError> {
@@ -83,7 +87,11 @@ fn all(scope: &Scope<'_>, query: &Query) -> Result<Cosines, StoreError> {
     let size = row_bytes(query.dims());
     scope.snapshot.vector_blocks(|first, block| {
         let first = first as usize;
-        scan::scan_block(query, block, &mut cosines.0[first..first + block.len() / size]);
+        scan::scan_block(
+            query,
+            block,
+            &mut cosines.0[first..first + block.len() / size],
+        );
     })?;
     Ok(cosines)
 }
@@ -100,9 +108,14 @@ fn filtered(scope: &Scope<'_>, query: &Query) -> Result<Cosines, StoreError> {
         }
         let key = recalld_store::keys::numbered(docs.ns, block);
         let table = &docs.schema.vectors;
-        let bytes = table.get(scope.snapshot.txn, &key)?.ok_or_else(|| table.damaged(&key))?;
+        let bytes = table
+            .get(scope.snapshot.txn, &key)?
+            .ok_or_else(|| table.damaged(&key))?;
         let size = row_bytes(query.dims());
-        if chosen.last().is_some_and(|&last| (last as usize + 1) * size > bytes.len()) {
+        if chosen
+            .last()
+            .is_some_and(|&last| (last as usize + 1) * size > bytes.len())
+        {
             return Err(table.damaged(&key));
         }
         scores.clear();
@@ -129,7 +142,12 @@ fn filtered(scope: &Scope<'_>, query: &Query) -> Result<Cosines, StoreError> {
 }
 
 /// Asks the index for what it holds and scans the rest: no acknowledged write is missing.
-fn nearest(scope: &Scope<'_>, query: &Query, ann: &AnnIndex, wanted: usize) -> Result<Seen, EngineError> {
+fn nearest(
+    scope: &Scope<'_>,
+    query: &Query,
+    ann: &AnnIndex,
+    wanted: usize,
+) -> Result<Seen, EngineError> {
     let facts = scope.facts;
     let rows_now = facts.rows();
     let indexed = ann.rows();
@@ -159,7 +177,9 @@ fn nearest(scope: &Scope<'_>, query: &Query, ann: &AnnIndex, wanted: usize) -> R
             continue;
         }
         let key = recalld_store::keys::numbered(snapshot.docs.ns, number);
-        let Some(block) = snapshot.docs.schema.vectors.get(snapshot.txn, &key)? else { continue };
+        let Some(block) = snapshot.docs.schema.vectors.get(snapshot.txn, &key)? else {
+            continue;
+        };
         scores.clear();
         scores.resize(block.len() / size, 0.0);
         scan::scan_block(query, block, &mut scores);

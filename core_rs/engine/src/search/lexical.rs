@@ -54,19 +54,33 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &[Box<str>]) -> Result<LexicalSco
     if scores.len() < rows {
         scores.resize(rows, 0.0);
     }
-    let mut lexical = LexicalScores { scores, touched: Vec::new(), most: 0.0 };
+    let mut lexical = LexicalScores {
+        scores,
+        touched: Vec::new(),
+        most: 0.0,
+    };
     let passages = snapshot.state.passages as u32;
-    let average = if passages == 0 { 1.0 } else { snapshot.state.terms as f32 / passages as f32 };
+    let average = if passages == 0 {
+        1.0
+    } else {
+        snapshot.state.terms as f32 / passages as f32
+    };
     let bm25 = Bm25::default();
     let mut found: Vec<Posting> = Vec::new();
     for term in terms {
         found.clear();
-        for entry in schema.postings.prefix(snapshot.txn, &keys::term(ns, term))? {
+        for entry in schema
+            .postings
+            .prefix(snapshot.txn, &keys::term(ns, term))?
+        {
             let (key, block) = entry?;
             let damaged = || schema.postings.damaged(key);
             let first = keys::trailing_number(key).ok_or_else(damaged)?;
             postings::for_each(first, block, |posting| found.push(posting)).ok_or_else(damaged)?;
-            if found.last().is_some_and(|posting| posting.row as usize >= rows) {
+            if found
+                .last()
+                .is_some_and(|posting| posting.row as usize >= rows)
+            {
                 return Err(damaged());
             }
         }

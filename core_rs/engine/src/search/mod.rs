@@ -1,9 +1,12 @@
 //! The search pipeline: one snapshot, one call.
 //!
-//! 1. the query becomes a vector and terms; 2. the selection becomes a set of documents; 3. the dense and the lexical
-//! arm score passages, each able to find a memory alone; 4. the arms are fused by z-scores over all documents that may
-//! be returned, each document standing with its best passage; 5. the best are re-scored exactly with importance,
-//! recency and confidence; 6. ties are broken by id. Equal states and queries give equal answers.
+//! 1. The query becomes a vector and terms.
+//! 2. The selection becomes a set of documents.
+//! 3. The dense and the lexical arm score passages, each able to find a memory alone.
+//! 4. The arms are fused by z-scores over all documents that may be returned, each document standing with its best
+//!    passage.
+//! 5. The best are re-scored exactly with importance, recency and confidence.
+//! 6. Ties are broken by id. Equal states and queries give equal answers.
 
 mod dense;
 mod lexical;
@@ -70,11 +73,19 @@ pub(crate) fn run(
         *permitted -= &expired;
     }
     let facts = snapshot.facts()?;
-    let scope = rank::Scope { snapshot, facts: &facts, permitted: permitted.as_ref(), expired: &expired };
+    let scope = rank::Scope {
+        snapshot,
+        facts: &facts,
+        permitted: permitted.as_ref(),
+        expired: &expired,
+    };
 
     let lexical = match terms {
         Some(_) if passed(deadline) => {
-            outcome.degraded.push(Degradation { arm: LEXICAL, reason: DEADLINE });
+            outcome.degraded.push(Degradation {
+                arm: LEXICAL,
+                reason: DEADLINE,
+            });
             None
         }
         Some(terms) => Some(lexical::scores(&scope, &terms)?),
@@ -82,19 +93,32 @@ pub(crate) fn run(
     };
     let dense = match vector {
         Some(_) if passed(deadline) => {
-            outcome.degraded.push(Degradation { arm: DENSE, reason: DEADLINE });
+            outcome.degraded.push(Degradation {
+                arm: DENSE,
+                reason: DEADLINE,
+            });
             None
         }
-        Some(vector) => Some(dense::scores(&scope, vector, ann, rank::candidates(query.limit))?),
+        Some(vector) => Some(dense::scores(
+            &scope,
+            vector,
+            ann,
+            rank::candidates(query.limit),
+        )?),
         None => None,
     };
     if dense.is_none() && lexical.is_none() {
-        if outcome.degraded.iter().any(|degradation| degradation.reason == DEADLINE) {
+        if outcome
+            .degraded
+            .iter()
+            .any(|degradation| degradation.reason == DEADLINE)
+        {
             return Err(EngineError::DeadlineExceeded);
         }
         return Ok(outcome);
     }
-    let Ranked { scored, arms } = rank::rank(&scope, dense.as_ref(), lexical.as_ref(), query, reference)?;
+    let Ranked { scored, arms } =
+        rank::rank(&scope, dense.as_ref(), lexical.as_ref(), query, reference)?;
     outcome.scored = scored;
     outcome.arms = arms;
     Ok(outcome)
@@ -115,27 +139,41 @@ fn dense_query(
     match model.embed(&query.text, recalld_vector::Query::new) {
         Some(vector) => Ok(Some(vector?)),
         None => {
-            outcome.degraded.push(Degradation { arm: DENSE, reason: NO_KNOWN_WORDS });
+            outcome.degraded.push(Degradation {
+                arm: DENSE,
+                reason: NO_KNOWN_WORDS,
+            });
             Ok(None)
         }
     }
 }
 
 fn lexical_query(query: &Query, outcome: &mut Outcome) -> Option<Vec<Box<str>>> {
-    let terms: Vec<Box<str>> = crate::indexed::with_analyzer(|analyzer| analyzer.counts(&query.text))
-        .into_iter()
-        .map(|(term, _)| term)
-        .collect();
+    let terms: Vec<Box<str>> =
+        crate::indexed::with_analyzer(|analyzer| analyzer.counts(&query.text))
+            .into_iter()
+            .map(|(term, _)| term)
+            .collect();
     if terms.is_empty() {
-        let reason = if query.text.is_empty() { NO_QUERY } else { NO_KNOWN_WORDS };
-        outcome.degraded.push(Degradation { arm: LEXICAL, reason });
+        let reason = if query.text.is_empty() {
+            NO_QUERY
+        } else {
+            NO_KNOWN_WORDS
+        };
+        outcome.degraded.push(Degradation {
+            arm: LEXICAL,
+            reason,
+        });
         return None;
     }
     Some(terms)
 }
 
 /// Makes hits of the best of an outcome.
-pub(crate) fn hits(snapshot: &Snapshot<'_>, scored: &[Scored]) -> Result<Vec<crate::types::Hit>, StoreError> {
+pub(crate) fn hits(
+    snapshot: &Snapshot<'_>,
+    scored: &[Scored],
+) -> Result<Vec<crate::types::Hit>, StoreError> {
     let mut hits = Vec::with_capacity(scored.len());
     for scored in scored {
         let record = snapshot.docs.record(snapshot.txn, scored.doc)?;

@@ -60,7 +60,11 @@ impl Scope<'_> {
     fn documents(&self) -> u64 {
         match self.permitted {
             Some(permitted) => permitted.len(),
-            None => self.snapshot.state.memories.saturating_sub(self.expired.len()),
+            None => self
+                .snapshot
+                .state
+                .memories
+                .saturating_sub(self.expired.len()),
         }
     }
 }
@@ -117,7 +121,10 @@ pub(crate) fn rank(
 ) -> Result<Ranked, StoreError> {
     let (bests, cosine_moments) = gather(scope, dense, lexical)?;
     let lexical_moments = lexical.map(|lexical| lexical_moments(scope, lexical, &bests));
-    let ranking = Ranking { dense: dense.map(|_| cosine_moments), lexical: lexical_moments };
+    let ranking = Ranking {
+        dense: dense.map(|_| cosine_moments),
+        lexical: lexical_moments,
+    };
 
     let mut top = TopK::new(candidates(query.limit));
     for (index, best) in bests.iter().enumerate() {
@@ -126,20 +133,34 @@ pub(crate) fn rank(
     let mut scored = Vec::new();
     for hit in top.into_sorted() {
         let best = &bests[hit.id as usize];
-        scored.push(rescore(scope, dense, lexical, &ranking, best.doc, query, reference)?);
+        scored.push(rescore(
+            scope, dense, lexical, &ranking, best.doc, query, reference,
+        )?);
     }
     scored.retain(|scored| scored.score >= query.min_score);
-    scored.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.header.id.cmp(&b.header.id)));
+    scored.sort_by(|a, b| {
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| a.header.id.cmp(&b.header.id))
+    });
     scored.truncate(query.limit);
 
     let mut arms = Vec::new();
     if let Some(dense) = dense {
         let candidates = bests.iter().filter(|best| best.cosine != NO_VECTOR).count() as u32;
-        arms.push(Arm { name: DENSE, candidates, method: dense.method });
+        arms.push(Arm {
+            name: DENSE,
+            candidates,
+            method: dense.method,
+        });
     }
     if lexical.is_some() {
         let candidates = bests.iter().filter(|best| best.lexical > 0.0).count() as u32;
-        arms.push(Arm { name: LEXICAL, candidates, method: "bm25" });
+        arms.push(Arm {
+            name: LEXICAL,
+            candidates,
+            method: "bm25",
+        });
     }
     Ok(Ranked { scored, arms })
 }
@@ -153,7 +174,13 @@ struct Ranking {
 impl Ranking {
     /// A passage without a vector counts as an average one.
     fn fuse(&self, cosine: f32, lexical: f32) -> f32 {
-        let dense = self.dense.map(|moments| if cosine == NO_VECTOR { 0.0 } else { moments.z(cosine) });
+        let dense = self.dense.map(|moments| {
+            if cosine == NO_VECTOR {
+                0.0
+            } else {
+                moments.z(cosine)
+            }
+        });
         let lexical = self.lexical.map(|moments| moments.z(lexical));
         Fusion::default().fuse(dense, lexical)
     }
@@ -187,12 +214,19 @@ fn gather(
             for &cosine in sample {
                 sums.add(cosine);
             }
-            let mut docs: Vec<u32> = rows.iter().map(|&row| scope.facts.document(row).0).collect();
+            let mut docs: Vec<u32> = rows
+                .iter()
+                .map(|&row| scope.facts.document(row).0)
+                .collect();
             docs.extend(lexical_candidates(scope, lexical, rows.len()));
             docs.sort_unstable();
             docs.dedup();
             for doc in docs.into_iter().filter(|&doc| scope.allows(doc)) {
-                let mut best = Best { doc, cosine: NO_VECTOR, lexical: 0.0 };
+                let mut best = Best {
+                    doc,
+                    cosine: NO_VECTOR,
+                    lexical: 0.0,
+                };
                 for row in scope.rows_of(doc) {
                     best.cosine = best.cosine.max(exact(scope, dense, row)?);
                     best.lexical = best.lexical.max(lexical_of(row));
@@ -202,7 +236,10 @@ fn gather(
         }
         None => {
             let rows = lexical.map(LexicalScores::rows).unwrap_or_default();
-            let mut docs: Vec<u32> = rows.iter().map(|&row| scope.facts.document(row).0).collect();
+            let mut docs: Vec<u32> = rows
+                .iter()
+                .map(|&row| scope.facts.document(row).0)
+                .collect();
             docs.sort_unstable();
             docs.dedup();
             bests.extend(
@@ -221,7 +258,11 @@ fn best_of(
     cosine: impl Fn(u32) -> f32,
     lexical: impl Fn(u32) -> f32,
 ) -> Best {
-    let mut best = Best { doc, cosine: NO_VECTOR, lexical: 0.0 };
+    let mut best = Best {
+        doc,
+        cosine: NO_VECTOR,
+        lexical: 0.0,
+    };
     for row in rows {
         best.cosine = best.cosine.max(cosine(row));
         best.lexical = best.lexical.max(lexical(row));
@@ -230,14 +271,22 @@ fn best_of(
 }
 
 /// All documents that may be returned, in one pass over the rows.
-fn every(scope: &Scope<'_>, cosine: impl Fn(u32) -> f32, lexical: impl Fn(u32) -> f32) -> Vec<Best> {
+fn every(
+    scope: &Scope<'_>,
+    cosine: impl Fn(u32) -> f32,
+    lexical: impl Fn(u32) -> f32,
+) -> Vec<Best> {
     let mut bests: Vec<Best> = Vec::with_capacity(scope.documents() as usize);
     let mut skipping = true;
     for (row, facts) in scope.facts.iter() {
         if facts.offset == 0 {
             skipping = !facts.alive || !scope.allows(row);
             if !skipping {
-                bests.push(Best { doc: row, cosine: cosine(row), lexical: lexical(row) });
+                bests.push(Best {
+                    doc: row,
+                    cosine: cosine(row),
+                    lexical: lexical(row),
+                });
             }
         } else if !skipping && let Some(best) = bests.last_mut() {
             best.cosine = best.cosine.max(cosine(row));
@@ -248,13 +297,22 @@ fn every(scope: &Scope<'_>, cosine: impl Fn(u32) -> f32, lexical: impl Fn(u32) -
 }
 
 /// Documents of the passages with the best lexical scores.
-fn lexical_candidates(scope: &Scope<'_>, lexical: Option<&LexicalScores>, wanted: usize) -> Vec<u32> {
-    let Some(lexical) = lexical else { return Vec::new() };
+fn lexical_candidates(
+    scope: &Scope<'_>,
+    lexical: Option<&LexicalScores>,
+    wanted: usize,
+) -> Vec<u32> {
+    let Some(lexical) = lexical else {
+        return Vec::new();
+    };
     let mut top = TopK::new(wanted.max(CANDIDATES));
     for &row in lexical.rows() {
         top.push(row, lexical.get(row));
     }
-    top.into_sorted().into_iter().map(|hit| scope.facts.document(hit.id).0).collect()
+    top.into_sorted()
+        .into_iter()
+        .map(|hit| scope.facts.document(hit.id).0)
+        .collect()
 }
 
 /// Moments over all documents that may be returned; those without a word of the query have 0.
@@ -291,7 +349,11 @@ fn rescore(
     reference: Micros,
 ) -> Result<Scored, StoreError> {
     let snapshot = scope.snapshot;
-    let mut best = Best { doc, cosine: NO_VECTOR, lexical: 0.0 };
+    let mut best = Best {
+        doc,
+        cosine: NO_VECTOR,
+        lexical: 0.0,
+    };
     let mut passages = Vec::new();
     for row in scope.rows_of(doc) {
         let cosine = match dense {
@@ -305,19 +367,46 @@ fn rescore(
     }
     passages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let doc = Row(doc);
-    let damaged = || snapshot.docs.schema.headers.damaged(&recalld_store::keys::numbered(snapshot.docs.ns, doc.0));
-    let header = snapshot.docs.header(snapshot.txn, doc)?.ok_or_else(damaged)?;
+    let damaged = || {
+        snapshot
+            .docs
+            .schema
+            .headers
+            .damaged(&recalld_store::keys::numbered(snapshot.docs.ns, doc.0))
+    };
+    let header = snapshot
+        .docs
+        .header(snapshot.txn, doc)?
+        .ok_or_else(damaged)?;
     let relevance = relevance_from_z(ranking.fuse(best.cosine, best.lexical));
     let half_life = half_life(snapshot, doc, &header, query)?;
     let age = reference.0.saturating_sub(header.occurred_at.0);
     let recency = Decay::Exponential { half_life }.at(age);
-    let score = score(&query.weights, relevance, header.importance, recency, header.confidence);
-    Ok(Scored { doc, header, score, relevance, passages })
+    let score = score(
+        &query.weights,
+        relevance,
+        header.importance,
+        recency,
+        header.confidence,
+    );
+    Ok(Scored {
+        doc,
+        header,
+        score,
+        relevance,
+        passages,
+    })
 }
 
 /// In microseconds.
-fn half_life(snapshot: &Snapshot<'_>, doc: Row, header: &Header, query: &Query) -> Result<i64, StoreError> {
-    let micros = |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(decay::NEVER);
+fn half_life(
+    snapshot: &Snapshot<'_>,
+    doc: Row,
+    header: &Header,
+    query: &Query,
+) -> Result<i64, StoreError> {
+    let micros =
+        |duration: std::time::Duration| i64::try_from(duration.as_micros()).unwrap_or(decay::NEVER);
     if let Some(kind) = kinds::of_number(header.kind) {
         let given = query.half_lives.get(kind.name).copied();
         return Ok(given.or(kind.half_life).map_or(decay::NEVER, micros));
@@ -325,7 +414,10 @@ fn half_life(snapshot: &Snapshot<'_>, doc: Row, header: &Header, query: &Query) 
     let given = if query.half_lives.is_empty() {
         None
     } else {
-        query.half_lives.get(&snapshot.docs.record(snapshot.txn, doc)?.kind).copied()
+        query
+            .half_lives
+            .get(&snapshot.docs.record(snapshot.txn, doc)?.kind)
+            .copied()
     };
     Ok(micros(given.unwrap_or(kinds::OTHER_HALF_LIFE)))
 }

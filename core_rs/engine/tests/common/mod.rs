@@ -1,3 +1,9 @@
+#![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(
+    clippy::unwrap_used,
+    missing_docs,
+    reason = "a test fails by panicking; helpers are named for what they do"
+)]
 //! What the engine's tests share: an engine in a temporary directory with a clock that the test sets.
 
 use std::collections::BTreeMap;
@@ -67,33 +73,73 @@ impl Bench {
         let mut options = options(directory.path());
         change(&mut options);
         let engine = Engine::open(&options, clock.clone()).unwrap();
-        Self { directory, clock, options, engine }
+        Self {
+            directory,
+            clock,
+            options,
+            engine,
+        }
     }
 
     pub fn reopen(self) -> Self {
-        let Self { directory, clock, options, engine } = self;
+        self.reopen_after(&|| {})
+    }
+
+    /// Closes, does something to the directory, and opens again.
+    pub fn reopen_after(self, between: &dyn Fn()) -> Self {
+        let Self {
+            directory,
+            clock,
+            options,
+            engine,
+        } = self;
         drop(engine);
+        between();
         let engine = Engine::open(&options, clock.clone()).unwrap();
-        Self { directory, clock, options, engine }
+        Self {
+            directory,
+            clock,
+            options,
+            engine,
+        }
     }
 
     pub fn put(&self, namespace: &Namespace, items: Vec<NewMemory>) -> Vec<Receipt> {
-        self.engine.write(write(namespace, items), None).unwrap().receipts
+        self.engine
+            .write(write(namespace, items), None)
+            .unwrap()
+            .receipts
     }
 
     /// Keys, or contents where there is none, of what a search finds, best first.
     pub fn find(&self, namespace: &Namespace, text: &str) -> Vec<String> {
         let found = self.engine.search(namespace, &query(text), None).unwrap();
-        found.hits.into_iter().map(|hit| if hit.key.is_empty() { hit.summary } else { hit.key }).collect()
+        found
+            .hits
+            .into_iter()
+            .map(|hit| {
+                if hit.key.is_empty() {
+                    hit.summary
+                } else {
+                    hit.key
+                }
+            })
+            .collect()
     }
 
     pub fn contents(&self, namespace: &Namespace, keys: &[&str]) -> Vec<String> {
         let details = self.engine.get(&get_keys(namespace, keys), None).unwrap();
-        details.found.into_iter().map(|detail| detail.content).collect()
+        details
+            .found
+            .into_iter()
+            .map(|detail| detail.content)
+            .collect()
     }
 
     pub fn delete_keys(&self, namespace: &Namespace, keys: &[&str]) -> Result<u64, EngineError> {
-        self.engine.delete(delete(namespace, keys), None).map(|deleted| deleted.deleted)
+        self.engine
+            .delete(delete(namespace, keys), None)
+            .map(|deleted| deleted.deleted)
     }
 }
 
@@ -123,11 +169,19 @@ pub fn memory(key: &str, content: &str) -> NewMemory {
 }
 
 pub fn expiring(key: &str, content: &str, after: Duration) -> NewMemory {
-    NewMemory { expiry: Expiry::After(after), ..memory(key, content) }
+    NewMemory {
+        expiry: Expiry::After(after),
+        ..memory(key, content)
+    }
 }
 
 pub fn write(namespace: &Namespace, items: Vec<NewMemory>) -> Write {
-    Write { namespace: namespace.clone(), items, idempotency: None, actor: "test".to_owned() }
+    Write {
+        namespace: namespace.clone(),
+        items,
+        idempotency: None,
+        actor: "test".to_owned(),
+    }
 }
 
 pub fn query(text: &str) -> Query {
@@ -171,7 +225,10 @@ pub fn delete(namespace: &Namespace, keys: &[&str]) -> Delete {
 pub fn brief(namespace: &Namespace, text: &str, budget: u32) -> Brief {
     Brief {
         namespace: namespace.clone(),
-        query: Query { limit: 64, ..query(text) },
+        query: Query {
+            limit: 64,
+            ..query(text)
+        },
         budget,
         encoding: Encoding::O200kBase,
     }

@@ -38,7 +38,12 @@ pub fn decode(bytes: &[u8]) -> Option<RoaringBitmap> {
     match form {
         PLAIN => {
             let (members, rest) = rest.as_chunks::<2>();
-            rest.is_empty().then(|| members.iter().map(|m| u32::from(u16::from_le_bytes(*m))).collect())
+            rest.is_empty().then(|| {
+                members
+                    .iter()
+                    .map(|m| u32::from(u16::from_le_bytes(*m)))
+                    .collect()
+            })
         }
         ROARING => RoaringBitmap::deserialize_from(rest).ok(),
         _ => None,

@@ -20,9 +20,13 @@ pub struct RowFacts {
 impl RowFacts {
     #[inline]
     fn decode(bytes: [u8; BYTES]) -> Self {
-        let [a, b, c, d, e, f, g, h] = bytes;
-        let place = u32::from_le_bytes([e, f, g, h]);
-        Self { terms: u32::from_le_bytes([a, b, c, d]), offset: place >> 1, alive: place & 1 != 0 }
+        let both = u64::from_le_bytes(bytes);
+        let place = (both >> 32) as u32;
+        Self {
+            terms: both as u32,
+            offset: place >> 1,
+            alive: place & 1 != 0,
+        }
     }
 
     fn encode(self) -> [u8; BYTES] {
@@ -39,7 +43,10 @@ pub fn locate(row: u32) -> (u32, usize) {
 
 /// Row `index` of a block; a row that was never written is dead.
 pub fn get(block: &[u8], index: usize) -> RowFacts {
-    match block.get(index * BYTES..).and_then(|rest| rest.first_chunk::<BYTES>()) {
+    match block
+        .get(index * BYTES..)
+        .and_then(|rest| rest.first_chunk::<BYTES>())
+    {
         Some(bytes) => RowFacts::decode(*bytes),
         None => RowFacts::default(),
     }
@@ -47,7 +54,11 @@ pub fn get(block: &[u8], index: usize) -> RowFacts {
 
 /// The rows of a block, in order.
 pub fn iter(block: &[u8]) -> impl Iterator<Item = RowFacts> + '_ {
-    block.as_chunks::<BYTES>().0.iter().map(|bytes| RowFacts::decode(*bytes))
+    block
+        .as_chunks::<BYTES>()
+        .0
+        .iter()
+        .map(|bytes| RowFacts::decode(*bytes))
 }
 
 /// Sets row `index`, growing the block with dead rows up to it.

@@ -1,0 +1,45 @@
+//! Applies a journal again, in an empty directory: the proof that the journal holds everything, and the way back when
+//! a table is damaged.
+
+use std::path::Path;
+
+use prost::Message;
+use recalld_proto::storage::v1::{Operation, StoreIdentity};
+use recalld_store::codec::sealed;
+use recalld_store::{OpenOptions, Store, StoreError};
+
+use crate::apply::Applier;
+use crate::{EngineError, EngineOptions, open_store};
+
+/// Operations of one transaction.
+const BATCH: usize = 256;
+
+/// Replays the journal of a closed data directory into `target`, which must be empty. Answers the store's identity,
+/// which the new directory has as well.
+pub fn replay(options: &EngineOptions, target: &Path) -> Result<StoreIdentity, EngineError> {
+    let (source, model) = open_store(options)?;
+    let identity = source.identity().clone();
+    let open = OpenOptions {
+        max_bytes: options.max_store_bytes,
+        address: options.address.clone(),
+        identity: identity.clone(),
+    };
+    let store = Store::open(target, &open)?;
+    let read = source.read()?;
+    let journal = &source.schema().journal;
+    let mut entries = journal.all(&read)?.peekable();
+    while entries.peek().is_some() {
+        let mut txn = store.write()?;
+        let mut applier = Applier::new(store.schema(), model.dimensions(), &mut txn)?;
+        for entry in entries.by_ref().take(BATCH) {
+            let (key, value) = entry?;
+            let damaged = || -> StoreError { journal.damaged(key) };
+            let operation = Operation::decode(sealed::open(value).ok_or_else(damaged)?)
+                .map_err(|_| damaged())?;
+            applier.apply(&operation, None)?;
+        }
+        applier.finish()?;
+        store.commit(txn)?;
+    }
+    Ok(identity)
+}
