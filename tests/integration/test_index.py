@@ -324,3 +324,18 @@ def check_gone(store: Store, vectors: Vectors, gone: set[str], changed: set[str]
         assert found
         assert not {hit.id for hit in found} & gone
         assert all(hit.version == 2 and "else" in hit.summary for hit in found if hit.id in changed)
+
+
+def test_a_brief_is_the_same_bytes_with_and_without_the_index(tmp_path: Path) -> None:
+    """The state is the same, whether or not a cache of it has been built yet."""
+    texts = sentences(6_000, seed=4)
+    queries = sentences(200, seed=8)
+    data_dir = tmp_path / "data"
+    with open_store(data_dir, index_after=NEVER) as store:
+        for start in range(0, len(texts), 1000):
+            store.write(ALICE, [pb.WriteItem(content=text) for text in texts[start : start + 1000]])
+        scanned = [store.brief(ALICE, query, budget_tokens=300).text for query in queries]
+    with open_store(data_dir, index_after=INDEX_AFTER) as store:
+        wait_for_index(store, ALICE, len(texts))
+        by_index = [store.brief(ALICE, query, budget_tokens=300).text for query in queries]
+    assert [at for at in range(len(queries)) if scanned[at] != by_index[at]] == []

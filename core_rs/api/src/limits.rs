@@ -44,6 +44,9 @@ pub(crate) const DEFAULT_IMPORTANCE: f64 = 0.5;
 /// Confidence of a memory whose writer says nothing.
 pub(crate) const DEFAULT_CONFIDENCE: f64 = 1.0;
 
+/// Most bytes of a request other than a write or a count of tokens.
+pub(crate) const MAX_REQUEST_BYTES: usize = 4 << 20;
+
 /// Most levels of a filter; a single condition has one.
 pub(crate) const MAX_FILTER_DEPTH: usize = 16;
 /// Most nodes of a filter.
@@ -131,6 +134,10 @@ mod tests {
         let [relevance, importance, recency] = DEFAULT_WEIGHTS;
         let weight = grouped(MAX_WEIGHT as usize);
         let statements = [
+            format!(
+                "Requests other than Write and CountTokens are at most {}",
+                size(MAX_REQUEST_BYTES)
+            ),
             format!(
                 "1 to {MAX_SEGMENTS} segments, each 1 to {} of UTF-8",
                 size(MAX_SEGMENT_BYTES)

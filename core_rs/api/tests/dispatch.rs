@@ -560,6 +560,29 @@ fn what_cannot_be_answered_says_why() {
 }
 
 #[test]
+fn requests_that_would_swell_are_refused_before_they_are_decoded() {
+    let server = Server::start();
+    let dispatch = |method: Method, request: &[u8]| {
+        let failure = server
+            .service
+            .dispatch(method.name(), "test", request, None)
+            .unwrap_err();
+        (failure.reason, failure.violations.len())
+    };
+    // Two bytes an element: items of a write, filters of a filter.
+    let items = [0x12, 0x00].repeat(4 << 20);
+    assert_eq!(
+        dispatch(Method::Write, &items),
+        (v1::ErrorReason::InvalidField, 1)
+    );
+    let filters = [0x0a, 0x00].repeat(3 << 20);
+    assert_eq!(
+        dispatch(Method::Search, &filters),
+        (v1::ErrorReason::MalformedRequest, 0)
+    );
+}
+
+#[test]
 fn an_overloaded_service_says_when_to_come_back() {
     let server = Server::admitting(0);
     let refused = server

@@ -16,7 +16,7 @@ pub mod filter;
 mod indexed;
 pub mod kinds;
 mod maintenance;
-mod model;
+pub mod model;
 mod prepare;
 mod read;
 pub mod replay;

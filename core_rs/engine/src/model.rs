@@ -11,7 +11,7 @@ use recalld_vector::{MappedFile, Quantized};
 use crate::EngineError;
 
 /// Turns texts into vectors.
-pub(crate) struct Model {
+pub struct Model {
     model: StaticModel,
 }
 
@@ -21,7 +21,7 @@ thread_local! {
 
 impl Model {
     /// Loads `model.safetensors` and `vocab.txt` of a folder.
-    pub(crate) fn load(folder: &Path) -> Result<Self, EngineError> {
+    pub fn load(folder: &Path) -> Result<Self, EngineError> {
         let io = |path: &Path, source: std::io::Error| StoreError::Io {
             source: std::io::Error::new(
                 source.kind(),
@@ -45,12 +45,13 @@ impl Model {
         self.model.fingerprint()
     }
 
-    pub(crate) fn dimensions(&self) -> usize {
+    /// Of a vector.
+    pub fn dimensions(&self) -> usize {
         self.model.dimensions()
     }
 
     /// Calls `with` with the unit vector of a text; None when nothing in it is known.
-    pub(crate) fn embed<T>(&self, text: &str, with: impl FnOnce(&[f32]) -> T) -> Option<T> {
+    pub fn embed<T>(&self, text: &str, with: impl FnOnce(&[f32]) -> T) -> Option<T> {
         SCRATCH.with_borrow_mut(|(scratch, out)| {
             out.resize(self.dimensions(), 0.0);
             self.model.embed(text, scratch, out).then(|| with(out))

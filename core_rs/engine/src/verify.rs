@@ -26,6 +26,13 @@ const REPLAY: &str = "export the namespace and import it into a new data directo
 
 /// Reads everything in a directory that no process holds.
 pub fn verify(options: &EngineOptions) -> Result<Vec<Problem>, EngineError> {
+    if !options.data_dir.is_dir() {
+        // Opening would make it.
+        return Err(StoreError::DirectoryMissing {
+            path: options.data_dir.clone(),
+        }
+        .into());
+    }
     let (store, model) = open_store(options)?;
     let txn = store.read()?;
     let schema = store.schema();

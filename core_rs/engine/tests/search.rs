@@ -66,7 +66,7 @@ fn naive_bm25(texts: &BTreeMap<String, String>, query: &str) -> BTreeMap<String,
     let average = lengths.values().sum::<u32>() as f32 / docs.len() as f32;
     let bm25 = Bm25::default();
     let mut scores: BTreeMap<String, f32> = texts.keys().map(|key| (key.clone(), 0.0)).collect();
-    for (term, _) in analyzer.counts(query) {
+    for (term, times) in analyzer.counts(query) {
         let having = docs
             .values()
             .filter(|terms| terms.contains_key(&term))
@@ -75,7 +75,7 @@ fn naive_bm25(texts: &BTreeMap<String, String>, query: &str) -> BTreeMap<String,
         for (key, terms) in &docs {
             if let Some(frequency) = terms.get(&term) {
                 *scores.get_mut(*key).unwrap() +=
-                    bm25.weight(idf, *frequency, lengths[key], average);
+                    times as f32 * bm25.weight(idf, *frequency, lengths[key], average);
             }
         }
     }

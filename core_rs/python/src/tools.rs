@@ -1,16 +1,13 @@
 //! Functions that need no open data directory.
 
-use std::io;
 use std::path::Path;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use recalld_algo::tokens::Encoding;
 use recalld_api::Failure;
-use recalld_embed::{Scratch, StaticModel};
-use recalld_engine::{EngineError, EngineOptions};
-use recalld_store::StoreError;
-use recalld_vector::MappedFile;
+use recalld_engine::EngineOptions;
+use recalld_engine::model::Model;
 
 use crate::gate::gate;
 
@@ -69,31 +66,10 @@ pub(crate) fn embed(
     texts: Vec<String>,
 ) -> PyResult<Vec<Option<Vec<f32>>>> {
     gate(py, move || {
-        let model = load_model(Path::new(&model_dir)).map_err(Failure::of_opening)?;
-        let mut scratch = Scratch::default();
-        let embedded = texts.iter().map(|text| {
-            let mut vector = vec![0.0; model.dimensions()];
-            model
-                .embed(text, &mut scratch, &mut vector)
-                .then_some(vector)
-        });
+        let model = Model::load(Path::new(&model_dir)).map_err(Failure::of_opening)?;
+        let embedded = texts.iter().map(|text| model.embed(text, <[f32]>::to_vec));
         Ok(embedded.collect())
     })
-}
-
-fn load_model(folder: &Path) -> Result<StaticModel, EngineError> {
-    let failed = |path: &Path, error: &io::Error| StoreError::Io {
-        source: io::Error::new(
-            error.kind(),
-            format!("embedding model {}: {error}", path.display()),
-        ),
-    };
-    let weights = folder.join("model.safetensors");
-    let vocabulary = folder.join("vocab.txt");
-    let mapped = MappedFile::open(&weights).map_err(|error| failed(&weights, &error))?;
-    let lines =
-        std::fs::read_to_string(&vocabulary).map_err(|error| failed(&vocabulary, &error))?;
-    Ok(StaticModel::new(Box::new(mapped), &lines)?)
 }
 
 /// Cargo profile kind of this build: `release` or `debug` (checks on).

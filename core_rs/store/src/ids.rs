@@ -76,7 +76,6 @@ impl TryFrom<&[u8]> for MemoryId {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

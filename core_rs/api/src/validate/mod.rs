@@ -26,7 +26,7 @@ pub(crate) use delete::delete;
 pub(crate) use get::get;
 pub(crate) use namespace::only_namespace;
 pub(crate) use search::search;
-pub(crate) use write::write;
+pub(crate) use write::{item_count, write};
 
 /// What a request is checked against besides the contract.
 #[derive(Debug, Clone, Copy)]

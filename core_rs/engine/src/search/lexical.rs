@@ -8,6 +8,7 @@ use recalld_store::codec::postings::{self, Posting};
 use recalld_store::keys;
 
 use super::rank::Scope;
+use crate::indexed::TermCount;
 
 /// Scores of the passages that hold a term of the query.
 pub(crate) struct LexicalScores {
@@ -45,8 +46,8 @@ impl Drop for LexicalScores {
     }
 }
 
-/// Scores all live passages by the distinct terms of the query.
-pub(crate) fn scores(scope: &Scope<'_>, terms: &[Box<str>]) -> Result<LexicalScores, StoreError> {
+/// Scores all live passages by the terms of the query, each as often as it stands there.
+pub(crate) fn scores(scope: &Scope<'_>, terms: &[TermCount]) -> Result<LexicalScores, StoreError> {
     let snapshot = scope.snapshot;
     let (schema, ns) = (snapshot.docs.schema, snapshot.docs.ns);
     let mut scores = SCORES.take();
@@ -67,7 +68,7 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &[Box<str>]) -> Result<LexicalSco
     };
     let bm25 = Bm25::default();
     let mut found: Vec<Posting> = Vec::new();
-    for term in terms {
+    for (term, times) in terms {
         found.clear();
         for entry in schema
             .postings
@@ -88,13 +89,14 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &[Box<str>]) -> Result<LexicalSco
             continue;
         }
         let scorer = bm25.term(bm25::idf(passages, found.len() as u32), average);
-        lexical.most += f64::from(scorer.upper_bound());
+        let times = *times as f32;
+        lexical.most += f64::from(times * scorer.upper_bound());
         for posting in &found {
             let score = &mut lexical.scores[posting.row as usize];
             if *score == 0.0 {
                 lexical.touched.push(posting.row);
             }
-            *score += scorer.score(posting.frequency, scope.facts.get(posting.row).terms);
+            *score += times * scorer.score(posting.frequency, scope.facts.get(posting.row).terms);
         }
     }
     Ok(lexical)

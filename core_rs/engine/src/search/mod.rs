@@ -19,6 +19,7 @@ use recalld_store::codec::header::Header;
 use recalld_store::ids::{Micros, Row};
 
 use crate::ann::AnnIndex;
+use crate::indexed::{self, TermCount};
 use crate::model::Model;
 use crate::snapshot::Snapshot;
 use crate::types::{Arm, Degradation, Query};
@@ -148,12 +149,8 @@ fn dense_query(
     }
 }
 
-fn lexical_query(query: &Query, outcome: &mut Outcome) -> Option<Vec<Box<str>>> {
-    let terms: Vec<Box<str>> =
-        crate::indexed::with_analyzer(|analyzer| analyzer.counts(&query.text))
-            .into_iter()
-            .map(|(term, _)| term)
-            .collect();
+fn lexical_query(query: &Query, outcome: &mut Outcome) -> Option<Vec<TermCount>> {
+    let terms = indexed::with_analyzer(|analyzer| analyzer.counts(&query.text));
     if terms.is_empty() {
         let reason = if query.text.is_empty() {
             NO_QUERY

@@ -67,7 +67,6 @@ pub fn add_to(set: &mut RoaringBitmap, chunk: u16, bytes: &[u8]) -> Option<()> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -96,7 +96,6 @@ pub fn decode(first: u32, block: &[u8]) -> Option<Vec<Posting>> {
 }
 
 #[cfg(test)]
-#[expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 mod tests {
     use super::*;
     use proptest::prelude::*;

@@ -30,7 +30,7 @@ class MemoryServiceStub(object):
 
     Every call but CountTokens names a namespace, and all honour the gRPC deadline. Errors are described in errors.proto. Every answer
     carries a consistency token; a read that passes one back as `at_least_as_fresh` sees at least that state. One
-    sidecar always reads its own acknowledged writes.
+    sidecar always reads its own acknowledged writes. Requests other than Write and CountTokens are at most 4 MiB.
     """
 
     def __init__(self, channel):
@@ -76,7 +76,7 @@ class MemoryServiceServicer(object):
 
     Every call but CountTokens names a namespace, and all honour the gRPC deadline. Errors are described in errors.proto. Every answer
     carries a consistency token; a read that passes one back as `at_least_as_fresh` sees at least that state. One
-    sidecar always reads its own acknowledged writes.
+    sidecar always reads its own acknowledged writes. Requests other than Write and CountTokens are at most 4 MiB.
     """
 
     def Write(self, request, context):
@@ -173,7 +173,7 @@ class MemoryService(object):
 
     Every call but CountTokens names a namespace, and all honour the gRPC deadline. Errors are described in errors.proto. Every answer
     carries a consistency token; a read that passes one back as `at_least_as_fresh` sees at least that state. One
-    sidecar always reads its own acknowledged writes.
+    sidecar always reads its own acknowledged writes. Requests other than Write and CountTokens are at most 4 MiB.
     """
 
     @staticmethod

@@ -22,7 +22,7 @@ class MemoryServiceStub:
 
     Every call but CountTokens names a namespace, and all honour the gRPC deadline. Errors are described in errors.proto. Every answer
     carries a consistency token; a read that passes one back as `at_least_as_fresh` sees at least that state. One
-    sidecar always reads its own acknowledged writes.
+    sidecar always reads its own acknowledged writes. Requests other than Write and CountTokens are at most 4 MiB.
     """
 
     def __init__(self, channel: typing.Union[grpc.Channel, grpc.aio.Channel]) -> None: ...
@@ -75,7 +75,7 @@ class MemoryServiceAsyncStub:
 
     Every call but CountTokens names a namespace, and all honour the gRPC deadline. Errors are described in errors.proto. Every answer
     carries a consistency token; a read that passes one back as `at_least_as_fresh` sees at least that state. One
-    sidecar always reads its own acknowledged writes.
+    sidecar always reads its own acknowledged writes. Requests other than Write and CountTokens are at most 4 MiB.
     """
 
     Write: grpc.aio.UnaryUnaryMultiCallable[
@@ -127,7 +127,7 @@ class MemoryServiceServicer(metaclass=abc.ABCMeta):
 
     Every call but CountTokens names a namespace, and all honour the gRPC deadline. Errors are described in errors.proto. Every answer
     carries a consistency token; a read that passes one back as `at_least_as_fresh` sees at least that state. One
-    sidecar always reads its own acknowledged writes.
+    sidecar always reads its own acknowledged writes. Requests other than Write and CountTokens are at most 4 MiB.
     """
 
     @abc.abstractmethod
