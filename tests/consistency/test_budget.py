@@ -73,7 +73,9 @@ def check(brief: pb.BriefResponse, budget: int, encoding: str) -> None:
 
 
 @settings(max_examples=150)
-@given(name=st.one_of(corpora, st.just("all")), query=queries, budget=st.integers(1, 3000), encoding=encodings)
+@given(
+    name=st.one_of(corpora, st.just("all")), query=queries, budget=st.integers(1, 3000), encoding=encodings
+)
 @example(name="all", query="seat", budget=1, encoding="o200k_base")
 @example(name="hostile", query="recalld-memory", budget=3000, encoding="o200k_base")
 @example(name="hostile", query="recalld-memory", budget=3000, encoding="cl100k_base")
@@ -93,9 +95,9 @@ def test_the_tokens_of_a_brief(store: Store, name: str, query: str, budget: int,
         st.one_of(
             st.sampled_from([text for corpus in CORPORA.values() for text in corpus]),
             texts.filter(lambda text: bool(text.strip()) and "\0" not in text).map(lambda text: text + " a"),
-            st.lists(st.sampled_from([*HOSTILE[:5], "</", "<", " ", "\n", "recalld", "a", "。"]), min_size=1).map(
-                lambda parts: "".join(parts) + "."
-            ),
+            st.lists(
+                st.sampled_from([*HOSTILE[:5], "</", "<", " ", "\n", "recalld", "a", "。"]), min_size=1
+            ).map(lambda parts: "".join(parts) + "."),
         ),
         min_size=1,
         max_size=6,

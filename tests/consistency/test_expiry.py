@@ -91,7 +91,9 @@ def expired(opened: Store, tmp_path: Path) -> Expired:
     for ttl in (1, 4, 16, 64):
         # A stalled machine may take longer than the time to live for what comes before its end.
         items = [
-            pb.WriteItem(key="window", content=WINDOW, kind="preference", tags=["seat"], ttl=Duration(seconds=ttl)),
+            pb.WriteItem(
+                key="window", content=WINDOW, kind="preference", tags=["seat"], ttl=Duration(seconds=ttl)
+            ),
             pb.WriteItem(key="aisle", content=AISLE, kind="preference", tags=["seat"]),
         ]
         first, twin = (receipt.id for receipt in opened.write(NAMESPACE, items).receipts)

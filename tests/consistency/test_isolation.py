@@ -92,14 +92,22 @@ def items(tenant: Tenant) -> list[pb.WriteItem]:
             summary=f"A seat {mark}.",
             kind=f"kind-{mark}",
             tags=["seat", f"tag-{mark}"],
-            metadata={"who": text(mark), "n": Value(int_value=at), "list": Value(list_value=ValueList(values=[text(mark)]))},
+            metadata={
+                "who": text(mark),
+                "n": Value(int_value=at),
+                "list": Value(list_value=ValueList(values=[text(mark)])),
+            },
             importance=0.9,
             occurred_at=Timestamp(seconds=1_700_000_000 + at),
             sources=[{"uri": f"file:{mark}", "session": f"session-{mark}", "speaker": f"speaker-{mark}"}],
             origin=f"agent:{mark}",
         )
         for at, (key, mark) in enumerate(
-            [("", tenant.marks[0]), ("shared", tenant.marks[0]), *((f"key-{mark}", mark) for mark in tenant.marks)]
+            [
+                ("", tenant.marks[0]),
+                ("shared", tenant.marks[0]),
+                *((f"key-{mark}", mark) for mark in tenant.marks),
+            ]
         )
     ]
 
@@ -129,7 +137,9 @@ def filters(of: Tenant) -> list[Filter]:
         condition("metadata.n", range=Range(gte=Value(int_value=-1))),
         condition("metadata.n", exists=True),
         Filter(**{"not": condition("kind", equals=text("no-such-kind"))}),
-        Filter(any=FilterList(filters=[condition("kind", exists=True), condition("metadata.no", exists=False)])),
+        Filter(
+            any=FilterList(filters=[condition("kind", exists=True), condition("metadata.no", exists=False)])
+        ),
         Filter(all=FilterList(filters=[condition("tags", equals=text("seat"))])),
     ]
 
@@ -145,7 +155,10 @@ def options(of: Tenant, token: str) -> list[dict[str, Any]]:
         {"query": query, "kinds": [f"kind-{mark}" for mark in of.marks]},
         {"query": query, "tags": ["seat"]},
         {"query": query, "tags": of.tags[:1]},
-        {"query": query, "occurred": {"start": Timestamp(seconds=1), "end": Timestamp(seconds=1_800_000_000)}},
+        {
+            "query": query,
+            "occurred": {"start": Timestamp(seconds=1), "end": Timestamp(seconds=1_800_000_000)},
+        },
         {"query": query, "min_score": 0.0, "weights": Weights(relevance=0, importance=1, recency=0)},
         {"query": query, "half_lives": {f"kind-{of.marks[0]}": Duration(seconds=1)}},
         {"query": query, "at_least_as_fresh": token},
@@ -225,9 +238,7 @@ def attack(store: Store, asker: NamespacePath, other: Tenant) -> None:
 @example(owners=[("a",) * 8, ("a",) * 7], strangers=[("x" * 128,), ("x" * 127,)])
 @example(owners=[("\u00e9",), ("e\u0301",)], strangers=[("é" + " ",)])
 def test_isolation(owners: list[NamespacePath], strangers: list[NamespacePath]) -> None:
-    tenants = [
-        Tenant(path, [f"q{at}z{number}kjx" for number in range(2)]) for at, path in enumerate(owners)
-    ]
+    tenants = [Tenant(path, [f"q{at}z{number}kjx" for number in range(2)]) for at, path in enumerate(owners)]
     with tempfile.TemporaryDirectory() as folder, open_store(Path(folder) / "data") as store:
         for tenant in tenants:
             # One idempotency key for all: it, too, belongs to a namespace.
@@ -256,7 +267,9 @@ def test_isolation(owners: list[NamespacePath], strangers: list[NamespacePath]) 
 def test_equal_memories_of_two_namespaces_are_two(tmp_path: Path) -> None:
     item = pb.WriteItem(key="seat", content="Alice prefers aisle seats.")
     with open_store(tmp_path / "data") as store:
-        first, second = (store.write([name], [item], idempotency_key="once").receipts[0] for name in ("a", "b"))
+        first, second = (
+            store.write([name], [item], idempotency_key="once").receipts[0] for name in ("a", "b")
+        )
         assert first.outcome == second.outcome == pb.WRITE_OUTCOME_STORED
         assert first.id != second.id
         store.delete(["a"], keys=["seat"])

@@ -259,7 +259,8 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
                 compare(namespace, writers, rng)
             acked = threading.Semaphore(0)
             threads = [
-                threading.Thread(target=writer.run_safely, args=(sidecar.address, acked)) for writer in writers
+                threading.Thread(target=writer.run_safely, args=(sidecar.address, acked))
+                for writer in writers
             ]
             for thread in threads:
                 thread.start()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from recalld import Client, Namespace, ResourceExhausted
+from recalld import Client, Item, Namespace, ResourceExhausted
 from recalld.v1 import memory_service_pb2 as pb
 from recalld_sidecar import _core
 
@@ -74,7 +74,7 @@ def fill_and_go_on(sidecar: RunningSidecar, make_space: Callable[[], None]) -> N
         assert acked
         check(namespace, acked)
         # A refused write leaves nothing, however often it is tried, and a batch no part of itself.
-        batch = [content(number) for number in range(5_000, 5_200)]
+        batch = [Item(content(number)) for number in range(5_000, 5_020)]
         for _ in range(3):
             with pytest.raises(ResourceExhausted):
                 namespace.write_many(batch)
@@ -83,18 +83,13 @@ def fill_and_go_on(sidecar: RunningSidecar, make_space: Callable[[], None]) -> N
         for number in range(len(acked), len(acked) + 20):
             acked.append(content(number))
             assert namespace.write(acked[-1], key=f"k{number}").version == 1
-        assert len(namespace.write_many(batch)) == len(batch)
-        assert namespace.delete(namespace_ids(namespace, batch)).deleted == len(batch)
+        ids = [receipt.id for receipt in namespace.write_many(batch)]
+        assert namespace.delete(ids).deleted == len(batch)
         check(namespace, acked)
     assert sidecar.stop() == 0
     assert _core.verify(str(sidecar.data_dir), MODEL_DIR) == []
     with running_sidecar(sidecar.data_dir) as again, namespace_of(again) as namespace:
         check(namespace, acked)
-
-
-def namespace_ids(namespace: Namespace, contents: list[str]) -> list[str]:
-    """Ids of these contents: writing them again answers the duplicates."""
-    return [receipt.id for receipt in namespace.write_many(contents)]
 
 
 def test_a_file_that_may_not_grow(tmp_path: Path) -> None:
@@ -110,7 +105,10 @@ def test_a_full_file_system(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     disk.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if mounted.returncode != 0:
         pytest.skip(f"this machine does not permit a file system of its own: {mounted.stderr.strip()}")

@@ -125,6 +125,19 @@ def test_the_programs_run_and_print_what_is_shown(path: Path) -> None:
                 assert printed.getvalue() == shown
 
 
+def test_the_excerpt_is_what_the_demo_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_scores(text: str) -> str:
+        """Scores move with the clock: what is older has less recency."""
+        return re.sub(r" 0\.\d{3} ", " score ", text)
+
+    monkeypatch.setenv("COLUMNS", "100")
+    (excerpt,) = re.findall(r"^```console\n(.*?)^```\n", read(README), re.MULTILINE | re.DOTALL)
+    demo = run_cli("demo", "--repeats", "1")
+    assert demo.returncode == 0, demo.stderr
+    for part in excerpt.split("\n...\n"):
+        assert without_scores(part) in without_scores(demo.stdout)
+
+
 def test_every_shown_output_belongs_to_a_program() -> None:
     for path in (README, GUIDE, CLIENT):
         shown = sum(1 for _, output in PROGRAM.findall(read(path)) if output)
@@ -296,6 +309,7 @@ def test_the_limits_are_those_of_the_door() -> None:
         ["tokens of a brief, default", count("MAX_BUDGET", "DEFAULT_BUDGET")],
         ["ids and keys of a get or delete", count("MAX_NAMED")],
         ["texts of a token count, bytes in all", f"{count('MAX_TEXTS')}, {size('MAX_TEXTS_BYTES')}"],
+        ["bytes of any other request", size("MAX_REQUEST_BYTES")],
     ]
 
 

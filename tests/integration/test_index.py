@@ -66,9 +66,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with open_store(path, index_after=INDEX_AFTER) as store:
         for namespace, texts in TEXTS.items():
             for start in range(0, MEMORIES, 500):
-                items = [
-                    pb.WriteItem(key=f"k{at}", content=texts[at]) for at in range(start, start + 500)
-                ]
+                items = [pb.WriteItem(key=f"k{at}", content=texts[at]) for at in range(start, start + 500)]
                 store.write(namespace, items)
         for namespace in TEXTS:
             wait_for_index(store, namespace)
@@ -189,7 +187,9 @@ def test_the_folder_deleted_while_open(
         wait_for_index(store)
         shutil.rmtree(data_dir / "index")
         check(store, query_vectors, expected)
-        store.write(ALICE, [pb.WriteItem(key="late", content="The lighthouse keeper collects marble statues.")])
+        store.write(
+            ALICE, [pb.WriteItem(key="late", content="The lighthouse keeper collects marble statues.")]
+        )
         check(store, query_vectors, expected)
     with open_store(data_dir, index_after=INDEX_AFTER) as store:
         check(store, query_vectors, expected)
@@ -227,7 +227,15 @@ def swap(files: Sequence[Path]) -> None:
 @pytest.mark.parametrize(
     "damage",
     [truncate, empty, flip(0.1), flip(0.5), flip(0.9), flip(0.9999), swap],
-    ids=["truncated", "empty", "flipped early", "flipped", "flipped late", "flipped last", "another namespace's"],
+    ids=[
+        "truncated",
+        "empty",
+        "flipped early",
+        "flipped",
+        "flipped late",
+        "flipped last",
+        "another namespace's",
+    ],
 )
 def test_a_file_that_is_not_its_index_is_ignored(
     data_dir: Path,
@@ -244,7 +252,9 @@ def test_a_file_that_is_not_its_index_is_ignored(
         check(store, query_vectors, expected)
         # Built anew: had it been taken, it would have been kept.
         wait_until(
-            lambda: all(file.read_bytes() != old for file, old in zip(index_files(data_dir), damaged, strict=True)),
+            lambda: all(
+                file.read_bytes() != old for file, old in zip(index_files(data_dir), damaged, strict=True)
+            ),
             "the new files",
         )
 

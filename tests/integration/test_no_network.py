@@ -88,7 +88,11 @@ def network_calls(trace: Path) -> list[str]:
 def test_a_whole_life_without_a_network(tmp_path: Path) -> None:
     skip_unless_it_runs(UNSHARE)
     refused = subprocess.run(
-        [*UNSHARE, sys.executable, "-c", CONNECT], capture_output=True, text=True, check=False, timeout=SECONDS
+        [*UNSHARE, sys.executable, "-c", CONNECT],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=SECONDS,
     )
     assert "Network is unreachable" in refused.stderr
     with serve(UNSHARE, tmp_path) as sidecar:

@@ -24,7 +24,9 @@ TEXTS = [text for corpus in CORPORA.values() for text in corpus]
 
 def tables() -> list[str]:
     """Names of the tables, as the source states them."""
-    (body,) = re.findall(r"^schema! \{\n(.*?)^\}", SCHEMA.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    (body,) = re.findall(
+        r"^schema! \{\n(.*?)^\}", SCHEMA.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
     names = re.findall(r"^    (\w+),$", body, re.MULTILINE)
     assert len(names) > 10
     return names
@@ -58,7 +60,9 @@ def data_dir(tmp_path: Path) -> Path:
     path = tmp_path / "data"
     with open_store(path) as store:
         for namespace in (["a"], ["a", "b"]):
-            store.write(namespace, [pb.WriteItem(content=text, key=f"k{at}") for at, text in enumerate(TEXTS)])
+            store.write(
+                namespace, [pb.WriteItem(content=text, key=f"k{at}") for at, text in enumerate(TEXTS)]
+            )
         store.write(["a"], [pb.WriteItem(content="The second version.", key="k0")])
         store.delete(["a"], keys=["k1"])
     return path

@@ -22,7 +22,9 @@ from recalld.v1 import memory_service_pb2 as pb
 from recalld.v1 import types_pb2
 from recalld_sidecar import _core
 
-from tests.quality import baseline, sets
+from recalld_sidecar.demo import corpus as sets
+
+from tests.quality import baseline
 
 ROOT = Path(__file__).resolve().parents[2]
 MODEL = ROOT / "sidecar/recalld_sidecar/data/static-256"
@@ -80,7 +82,9 @@ def _item(doc: sets.Doc) -> pb.WriteItem:
 class Scores:
     """What was measured over the answerable questions of a set, by ranking."""
 
-    recall: dict[str, dict[int, list[float]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    recall: dict[str, dict[int, list[float]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(list))
+    )
     reciprocal: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     brief: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
 
@@ -99,16 +103,12 @@ def _found(question: sets.Question, docs: Iterable[str]) -> float:
     return sum(bool(have & group) for group in question.groups) / len(question.groups)
 
 
-def _text(doc: sets.Doc) -> str:
-    return f"[{doc.time}] {doc.speaker}: {doc.text}"
-
-
 def evaluate(store: Store, corpora: Iterable[sets.Corpus]) -> Scores:
     """Measure a set."""
     scores = Scores()
     for corpus in corpora:
         namespace = store.write(corpus)
-        bm25 = baseline.Bm25([_text(doc) for doc in corpus.docs])
+        bm25 = baseline.Bm25([doc.line for doc in corpus.docs])
         questions = [question for question in corpus.questions if question.groups and not question.abstain]
         vectors = _core.embed(str(MODEL), [question.text for question in questions])
         for question, vector in zip(questions, vectors, strict=True):
@@ -139,7 +139,14 @@ def rows(name: str, scores: Scores) -> Iterator[dict[str, object]]:
 
 
 def _row(name: str, value: float) -> dict[str, object]:
-    return {"name": name, "value": round(value, 4), "unit": "share", "goal": None, "met": None, "command": "make quality"}
+    return {
+        "name": name,
+        "value": round(value, 4),
+        "unit": "share",
+        "goal": None,
+        "met": None,
+        "command": "make quality",
+    }
 
 
 def table(measured: dict[str, Scores]) -> str:
@@ -191,7 +198,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(name, end=" ", flush=True)
         with tempfile.TemporaryDirectory() as directory:
             store = Store(directory)
-            corpora = (c for i, c in enumerate(sets.load(path)) if arguments.corpora is None or i < arguments.corpora)
+            corpora = (
+                c for i, c in enumerate(sets.load(path)) if arguments.corpora is None or i < arguments.corpora
+            )
             measured[name] = evaluate(store, corpora)
             store.close()
     print(table(measured))

@@ -35,17 +35,19 @@ JAPANESE: Final = [
 
 JSON: Final = [
     json.dumps({"order": {"id": "8812-77", "lines": [{"sku": "A1", "price": 12.5, "ok": True}] * 5}}),
-    json.dumps({"error": None, "items": list(range(60)), "nested": {"a": {"b": {"c": ["x", "y"]}}}}, indent=2),
+    json.dumps(
+        {"error": None, "items": list(range(60)), "nested": {"a": {"b": {"c": ["x", "y"]}}}}, indent=2
+    ),
     json.dumps({"名前": "花子", "emoji": "🙂", "escaped": 'quote " and \\ and \n line'}),
     "{" + ",".join(f'"k{number}":{number}' for number in range(200)) + "}",
 ]
 
 CODE: Final = [
-    "fn main() {\n    let x: Vec<u32> = (0..10).map(|n| n << 3).collect();\n    println!(\"{x:?}\");\n}\n",
+    'fn main() {\n    let x: Vec<u32> = (0..10).map(|n| n << 3).collect();\n    println!("{x:?}");\n}\n',
     "def retry(times: int = 3) -> None:\n\tfor _ in range(times):\n\t\ttry:\n\t\t\treturn call()\n"
     "\t\texcept OSError as error:\n\t\t\tlog.warning('%s', error)\n",
     "SELECT u.id, count(*) FROM users u LEFT JOIN orders o ON o.user_id = u.id WHERE u.name LIKE 'a%_';",
-    "#include <stdio.h>\nint main(void) { for (int i = 0; i < 3; ++i) printf(\"%d\\n\", i); return 0; }\n" * 6,
+    '#include <stdio.h>\nint main(void) { for (int i = 0; i < 3; ++i) printf("%d\\n", i); return 0; }\n' * 6,
     "https://example.com/a/b?c=d&e=%20f#g /var/lib/recalld/data.mdb C:\\Windows\\System32 a//b///c",
 ]
 

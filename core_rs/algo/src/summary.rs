@@ -14,6 +14,7 @@ mod json;
 
 use crate::tokens::Encoding;
 
+pub use cut::one_line;
 pub use json::flatten_json;
 
 /// The most tokens of a summary in `o200k_base`.

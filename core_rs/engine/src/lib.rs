@@ -22,6 +22,7 @@ mod read;
 pub mod replay;
 mod search;
 mod snapshot;
+mod summaries;
 pub mod token;
 pub mod types;
 pub mod verify;

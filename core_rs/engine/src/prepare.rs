@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use recalld_algo::passages::{PASSAGE_CHARS, passages};
-use recalld_algo::summary::summarize;
 use recalld_algo::tokens::Encoding;
 use recalld_proto::storage::v1 as storage;
 use recalld_proto::v1::{ContentFormat, Value};
@@ -16,6 +15,7 @@ use crate::EngineError;
 use crate::indexed::{self, TermCount};
 use crate::kinds;
 use crate::model::Model;
+use crate::summaries;
 use crate::types::{Expiry, NewMemory};
 
 /// An item of the journal with what is derived from it.
@@ -77,14 +77,12 @@ pub(crate) fn prepare(
     let content = memory.content;
     let spans = passages(&content, PASSAGE_CHARS);
     let summary_given = !memory.summary.is_empty();
+    let (summary, headline) = summaries::to_keep(memory.summary, &content);
     let record = storage::Record {
         key: memory.key,
-        summary: if summary_given {
-            memory.summary
-        } else {
-            summarize(&content)
-        },
+        summary,
         summary_given,
+        headline,
         tags: memory.tags,
         metadata: attributes(memory.metadata),
         importance: memory.importance,

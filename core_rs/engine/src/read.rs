@@ -7,6 +7,7 @@ use crate::EngineError;
 use crate::snapshot::Snapshot;
 use crate::token::Token;
 use crate::types::{Delete, Deleted, Detail, Details, Get};
+use recalld_algo::summary::one_line;
 use recalld_algo::tokens::Encoding;
 
 impl Snapshot<'_> {
@@ -48,8 +49,11 @@ impl Snapshot<'_> {
             .docs
             .header(self.txn, doc)?
             .ok_or_else(|| self.docs.schema.headers.damaged(&numbered))?;
-        let record = self.docs.record(self.txn, doc)?;
+        let mut record = self.docs.record(self.txn, doc)?;
         let full = self.docs.content(self.txn, doc)?;
+        if record.summary.is_empty() {
+            record.summary = one_line(full);
+        }
         let content_tokens = match get.encoding {
             Encoding::O200kBase => record.tokens_o200k,
             Encoding::Cl100kBase => record.tokens_cl100k,

@@ -21,8 +21,10 @@ pub struct Problem {
     pub fix: String,
 }
 
-const RESTORE: &str = "restore a backup, or delete the memory and write it again";
-const REPLAY: &str = "export the namespace and import it into a new data directory";
+const RESTORE: &str =
+    "restore a copy of the data directory, or delete the memory and write it again";
+const REBUILD: &str =
+    "restore a copy of the data directory: this namespace's index is not to be trusted";
 
 /// Reads everything in a directory that no process holds.
 pub fn verify(options: &EngineOptions) -> Result<Vec<Problem>, EngineError> {
@@ -96,7 +98,7 @@ fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(),
         problems.push(Problem {
             location: location.clone(),
             what,
-            fix: REPLAY.to_owned(),
+            fix: REBUILD.to_owned(),
         });
     };
     let facts = snapshot.facts()?;

@@ -32,7 +32,7 @@ pub enum StoreError {
     /// The directory was written by another version of the format.
     #[error(
         "the data directory has format {found}, this version of recalld reads format {expected}: \
-         use the version that wrote it, or export and import"
+         open it with the version that wrote it"
     )]
     Format {
         /// In the directory.
@@ -43,7 +43,7 @@ pub enum StoreError {
     /// The directory's terms were made by another version of the analysis.
     #[error(
         "the data directory was indexed by text analysis {found}, this version of recalld uses {expected}: \
-         use the version that wrote it, or export and import"
+         open it with the version that wrote it"
     )]
     Analyzer {
         /// In the directory.

@@ -184,9 +184,9 @@ class _Fields:
     def required_list(self, name: str) -> list[Any]:
         if self._values.get(name) is None:
             raise _FieldError(self.path(name), "missing")
-        return self.list(name)
+        return self.optional_list(name)
 
-    def list(self, name: str) -> list[Any]:
+    def optional_list(self, name: str) -> list[Any]:
         value = self._values.get(name)
         if value is None:
             return []
@@ -233,7 +233,7 @@ def _question(fields: _Fields, ids: frozenset[str]) -> Question:
         raise _FieldError(fields.path("relevant"), "not empty, although abstain says that nothing answers")
     groups = tuple(
         frozenset(_doc_ids(group, f"{fields.path('groups')}[{index}]", ids))
-        for index, group in enumerate(fields.list("groups"))
+        for index, group in enumerate(fields.optional_list("groups"))
     )
     if not all(groups):
         raise _FieldError(fields.path("groups"), "a list in it is empty")
@@ -242,7 +242,7 @@ def _question(fields: _Fields, ids: frozenset[str]) -> Question:
         text=fields.required_text("text"),
         relevant=relevant,
         groups=groups or tuple(frozenset([doc]) for doc in relevant),
-        superseded=frozenset(_doc_ids(fields.list("superseded"), fields.path("superseded"), ids)),
+        superseded=frozenset(_doc_ids(fields.optional_list("superseded"), fields.path("superseded"), ids)),
         answer=fields.text("answer"),
         kind=fields.text("kind"),
         abstain=abstain,

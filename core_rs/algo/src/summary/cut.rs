@@ -11,7 +11,7 @@ const MAX_TOKEN_BYTES: usize = 128;
 const LONG_WORD: usize = 40;
 
 /// `text` with each run of white space and control characters as one space, and none at its ends.
-pub(super) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for word in text
         .split(|c: char| c.is_whitespace() || c.is_control())

@@ -1,12 +1,12 @@
 //! The forms in which a memory can stand in a brief, each with its exact cost and its value.
 
-use recalld_algo::summary::headline;
 use recalld_algo::tokens::Encoding;
 use recalld_proto::storage::v1::Record;
 use recalld_store::ids::MemoryId;
 
 use super::render;
 use crate::search::Scored;
+use crate::summaries;
 use crate::types::Form;
 
 /// What a form keeps of a memory's value.
@@ -75,10 +75,11 @@ impl Offer {
                 }
             }
         }
-        add(Form::Summary, &render::one_line(&record.summary), SUMMARY);
+        let summary = summaries::shown(record, content);
+        add(Form::Summary, &render::one_line(&summary), SUMMARY);
         add(
             Form::Headline,
-            &render::one_line(&headline(&record.summary)),
+            &render::one_line(&record.headline),
             HEADLINE,
         );
         Self {

@@ -4,6 +4,7 @@
 //! why token counts add up: the pre-tokenizers of the supported encodings never join text across such a boundary.
 //! Stored text can neither close the fence nor start a line of its own.
 
+use recalld_algo::summary;
 use recalld_proto::storage::v1::Record;
 use recalld_store::ids::Micros;
 
@@ -62,17 +63,7 @@ fn breaks_line(c: char) -> bool {
 
 /// Text on one line, white space folded, without control characters or tags of ours.
 pub(super) fn one_line(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text
-        .split(|c: char| c.is_whitespace() || c.is_control())
-        .filter(|word| !word.is_empty())
-    {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    defuse(out)
+    defuse(summary::one_line(text))
 }
 
 /// Text that keeps its lines: those after the first are indented, so that none can look like ours.
@@ -98,10 +89,10 @@ pub(super) fn block(text: &str) -> String {
 
 /// Replaces the `<` of anything that could be taken for a tag of ours.
 fn defuse(text: String) -> String {
-    let lower = text.to_ascii_lowercase();
-    if !lower.contains(TAG) {
+    if !text.contains('<') {
         return text;
     }
+    let lower = text.to_ascii_lowercase();
     let mut out = String::with_capacity(text.len());
     for (at, c) in text.char_indices() {
         let rest =

@@ -22,6 +22,7 @@ use crate::ann::AnnIndex;
 use crate::indexed::{self, TermCount};
 use crate::model::Model;
 use crate::snapshot::Snapshot;
+use crate::summaries;
 use crate::types::{Arm, Degradation, Query};
 use crate::{Deadline, EngineError};
 
@@ -174,13 +175,14 @@ pub(crate) fn hits(
     let mut hits = Vec::with_capacity(scored.len());
     for scored in scored {
         let record = snapshot.docs.record(snapshot.txn, scored.doc)?;
+        let content = snapshot.docs.content(snapshot.txn, scored.doc)?;
         hits.push(crate::types::Hit {
+            summary: summaries::shown(&record, content),
             id: scored.header.id,
             key: record.key,
             kind: record.kind,
             score: scored.score,
             relevance: scored.relevance,
-            summary: record.summary,
             occurred_at: scored.header.occurred_at,
             content_tokens: scored.header.content_tokens,
             version: u64::from(scored.header.version),

@@ -109,7 +109,7 @@ pub struct Record {
     /// What the memory is.
     #[prost(string, tag = "2")]
     pub kind: ::prost::alloc::string::String,
-    /// The summary.
+    /// The summary. Empty: the content is its own summary, on one line.
     #[prost(string, tag = "3")]
     pub summary: ::prost::alloc::string::String,
     /// True when the caller gave the summary.
@@ -166,6 +166,9 @@ pub struct Record {
     /// Digest by which a repeat is known; empty: never a duplicate.
     #[prost(bytes = "vec", tag = "21")]
     pub digest: ::prost::alloc::vec::Vec<u8>,
+    /// The summary's beginning, of a few tokens. Empty: the summary is short enough.
+    #[prost(string, tag = "22")]
+    pub headline: ::prost::alloc::string::String,
 }
 /// A name and its value.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -117,7 +117,8 @@ pub struct Memory {
     /// TEXT or JSON.
     #[prost(enumeration = "ContentFormat", tag = "6")]
     pub content_format: i32,
-    /// The summary given with the write, or else the one computed from the content.
+    /// The summary given with the write, or else the one computed from the content: for a content of at most 80 tokens
+    /// that is the content on one line.
     #[prost(string, tag = "7")]
     pub summary: ::prost::alloc::string::String,
     /// Tags, sorted.
@@ -172,7 +173,8 @@ pub struct Signature {
     /// 0..1, comparable within one response: confidence x the weighted sum of relevance, importance and recency.
     #[prost(double, tag = "4")]
     pub score: f64,
-    /// One informative summary, at most 80 tokens.
+    /// One informative summary on one line, at most 80 tokens. A longer one given with the write is cut to the sentences
+    /// that tell most.
     #[prost(string, tag = "5")]
     pub summary: ::prost::alloc::string::String,
     /// Time since it occurred, never negative.

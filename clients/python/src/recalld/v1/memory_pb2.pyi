@@ -102,7 +102,9 @@ class Memory(google.protobuf.message.Message):
     content_format: global___ContentFormat.ValueType
     """TEXT or JSON."""
     summary: builtins.str
-    """The summary given with the write, or else the one computed from the content."""
+    """The summary given with the write, or else the one computed from the content: for a content of at most 80 tokens
+    that is the content on one line.
+    """
     importance: builtins.float
     """0..1."""
     confidence: builtins.float
@@ -195,7 +197,9 @@ class Signature(google.protobuf.message.Message):
     score: builtins.float
     """0..1, comparable within one response: confidence x the weighted sum of relevance, importance and recency."""
     summary: builtins.str
-    """One informative summary, at most 80 tokens."""
+    """One informative summary on one line, at most 80 tokens. A longer one given with the write is cut to the sentences
+    that tell most.
+    """
     content_tokens: builtins.int
     """Tokens of the full content (o200k_base)."""
     version: builtins.int
