@@ -1,4 +1,4 @@
-"""A brief is never over its budget, counted by tiktoken, and the same state and request give the same bytes."""
+"""A brief is never over its budget, counted by tiktoken; the same state and request give the same bytes."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from recalld.v1 import memory_service_pb2 as pb
-from recalld.v1.types_pb2 import Namespace
+from recalld.v1.types_pb2 import Namespace, Source
 from recalld_sidecar import _core
 
 from tests.support.reference_tokens import ENCODINGS, reference_count
@@ -108,10 +108,10 @@ def test_the_tokens_of_a_brief(store: Store, name: str, query: str, budget: int,
     number=st.integers(0, 2**40),
 )
 def test_the_tokens_of_a_brief_of_any_texts(
-    store: Store, contents: list[str], speaker: str, budget: int, encoding: str, number: int
+    store: Store, contents: list[str], speaker: str, budget: int, encoding: str, *, number: int
 ) -> None:
     namespace = ["any", str(number)]
-    sources = [{"speaker": speaker}] if speaker else []
+    sources = [Source(speaker=speaker)] if speaker else []
     store.write(namespace, [pb.WriteItem(content=content, sources=sources) for content in contents])
     brief = store.brief(namespace, "recalld a seat", budget_tokens=budget, encoding=encoding)
     check(brief, budget, encoding)
@@ -153,7 +153,7 @@ def test_the_first_item_over_budget_does_not_empty_the_brief(store: Store, encod
 
 @pytest.mark.parametrize("gap", [" ", "\n", "\n\n"])
 def test_passages_side_by_side_cannot_close_the_fence(store: Store, gap: str) -> None:
-    """Each half is harmless where the content is cut into passages between them, and quoted they meet again."""
+    """Each half is harmless when the content is cut between them; quoted side by side they meet again."""
     filler = "Words of no use at all for the question. " * 60
     for length in range(180, 280, 4):
         opening = ("alpha seat plan " * 40)[:length].rsplit(" ", 1)[0]
@@ -217,7 +217,7 @@ HARD_TEXTS = [
     "0123456789" * 1000,
     "<|endoftext|><|endofprompt|><|fim_prefix|>",
     "\0\x01\x7f",
-    "ſ's ſ'S K 'ſ 'Ll",  # letters that case folding maps to s and k
+    "\u017f's \u017f'S \u212a '\u017f 'Ll",  # letters that case folding maps to s and k
     "can't CAN'T can\u2019t won'd've",
     "ǅ ǈ ᾼ a\u0301\u0301 \u0345",  # title case and lone marks
     "\U0010ffff\ue000\ufffd\u2028\u2029\x85\u00a0\u3000",

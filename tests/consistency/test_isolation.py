@@ -1,10 +1,9 @@
 """No answer to one namespace holds a byte of another, or changes one, on any call and with any option."""
 
 import tempfile
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.protobuf.duration_pb2 import Duration
@@ -13,11 +12,15 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from recalld.v1 import admin_service_pb2 as admin_pb
 from recalld.v1 import memory_service_pb2 as pb
-from recalld.v1.filter_pb2 import Condition, Filter, FilterList, Range
-from recalld.v1.types_pb2 import Value, ValueList, Weights
+from recalld.v1.filter_pb2 import Filter, Range
+from recalld.v1.types_pb2 import Source, Value, ValueList, Weights
 from recalld_sidecar import _core
 
+from tests.support.filters import all_of, any_of, condition, negation, text
 from tests.support.store import MODEL_DIR, Store, open_store, refused
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 NamespacePath = tuple[str, ...]
 
@@ -75,14 +78,6 @@ class Tenant:
         return ["shared", *(f"key-{mark}" for mark in self.marks)]
 
 
-def text(value: str) -> Value:
-    return Value(string_value=value)
-
-
-def condition(name: str, **test: Any) -> Filter:
-    return Filter(condition=Condition(field=name, **test))
-
-
 def items(tenant: Tenant) -> list[pb.WriteItem]:
     """Memories whose every field of text holds a mark; the words beside it are the same everywhere."""
     return [
@@ -99,7 +94,7 @@ def items(tenant: Tenant) -> list[pb.WriteItem]:
             },
             importance=0.9,
             occurred_at=Timestamp(seconds=1_700_000_000 + at),
-            sources=[{"uri": f"file:{mark}", "session": f"session-{mark}", "speaker": f"speaker-{mark}"}],
+            sources=[Source(uri=f"file:{mark}", session=f"session-{mark}", speaker=f"speaker-{mark}")],
             origin=f"agent:{mark}",
         )
         for at, (key, mark) in enumerate(
@@ -136,11 +131,9 @@ def filters(of: Tenant) -> list[Filter]:
         condition("metadata.list", equals=text(mark)),
         condition("metadata.n", range=Range(gte=Value(int_value=-1))),
         condition("metadata.n", exists=True),
-        Filter(**{"not": condition("kind", equals=text("no-such-kind"))}),
-        Filter(
-            any=FilterList(filters=[condition("kind", exists=True), condition("metadata.no", exists=False)])
-        ),
-        Filter(all=FilterList(filters=[condition("tags", equals=text("seat"))])),
+        negation(condition("kind", equals=text("no-such-kind"))),
+        any_of(condition("kind", exists=True), condition("metadata.no", exists=False)),
+        all_of(condition("tags", equals=text("seat"))),
     ]
 
 
@@ -206,7 +199,7 @@ def read_everything(store: Store, asker: NamespacePath, other: Tenant, token: st
 
 
 def attack(store: Store, asker: NamespacePath, other: Tenant) -> None:
-    """Try to delete and overwrite another's memories from a namespace that holds nothing of its own by then."""
+    """Try to delete and overwrite another's memories from a namespace that holds nothing of its own."""
     own = sorted(set(other.keys) - {"shared"})
     for dry_run in (True, False):
         deleted = store.delete(asker, ids=other.ids, keys=own, dry_run=dry_run)

@@ -1,6 +1,6 @@
 """The whole API against a model that fits in one's head: dictionaries.
 
-Whatever is called in whatever order, over several namespaces and restarts, every answer is the one of the model.
+Whatever is called in whatever order, over several namespaces and restarts, every answer is that of the model.
 """
 
 import shutil
@@ -16,11 +16,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import settings
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule
 from recalld.v1 import memory_service_pb2 as pb
-from recalld.v1.filter_pb2 import Condition, Filter, FilterList, Range
+from recalld.v1.filter_pb2 import Filter, Range
 from recalld.v1.memory_pb2 import CONTENT_FORMAT_TEXT, Memory
 from recalld.v1.types_pb2 import Namespace, Source, Value, ValueList
 from recalld_sidecar import _core
 
+from tests.support.filters import all_of, any_of, condition, negation, text
 from tests.support.reference_tokens import reference_count
 from tests.support.store import MODEL_DIR, Store, open_store, refused
 
@@ -141,14 +142,6 @@ def numbers(item: pb.WriteItem) -> list[float]:
     return [number for each in values if (number := number_of(each)) is not None]
 
 
-def text(value: str) -> Value:
-    return Value(string_value=value)
-
-
-def condition(name: str, **test: Any) -> Filter:
-    return Filter(condition=Condition(field=name, **test))
-
-
 Selected = tuple[Filter, Callable[[pb.WriteItem], bool]]
 
 SIMPLE: list[Selected] = [
@@ -183,13 +176,14 @@ SIMPLE: list[Selected] = [
 
 def negated(selected: Selected) -> Selected:
     wanted, holds = selected
-    return Filter(**{"not": wanted}), lambda item: not holds(item)
+    return negation(wanted), lambda item: not holds(item)
 
 
 def joined(kind: str, parts: Sequence[Selected]) -> Selected:
-    together = {"all": all, "any": any}[kind]
-    wanted = Filter(**{kind: FilterList(filters=[wanted for wanted, _ in parts])})
-    return wanted, lambda item: together(holds(item) for _, holds in parts)
+    wanted = [wanted for wanted, _ in parts]
+    if kind == "all":
+        return all_of(*wanted), lambda item: all(holds(item) for _, holds in parts)
+    return any_of(*wanted), lambda item: any(holds(item) for _, holds in parts)
 
 
 filters: st.SearchStrategy[Selected] = st.recursive(
@@ -366,7 +360,7 @@ class Model(RuleBasedStateMachine):
 
     @rule(namespace=namespaces, chosen=st.one_of(st.none(), filters), content=st.sampled_from(CONTENTS))
     def search(self, namespace: tuple[str, ...], chosen: Selected | None, content: str) -> None:
-        """With a limit beyond all there is, a search returns exactly what may be returned, each by itself first."""
+        """With room for all, a search returns exactly what may be returned, and what was asked for first."""
         space = self.space(namespace)
         fields: dict[str, Any] = {"limit": 1000, "at_least_as_fresh": self.tokens[-1] if self.tokens else ""}
         expected = set(space.memories)

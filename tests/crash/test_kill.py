@@ -1,8 +1,8 @@
 """Killed at any instant: what was acknowledged is there, and what was not is wholly there or wholly not.
 
-Each writer has its own keys and makes one call at a time, so that at the kill at most one call of each is open and
-all else is known. Everything written has a time to live that no test outlasts: such items are never taken for
-duplicates, so that only the idempotency key keeps a repeated write from being stored twice.
+Each writer has its own keys and makes one call at a time, so that at the kill at most one call of each is
+open and all else is known. Everything written has a time to live that no test outlasts: such items are never
+taken for duplicates, so that only the idempotency key keeps a repeated write from being stored twice.
 """
 
 import contextlib
@@ -210,7 +210,7 @@ def current(namespace: Namespace, key: str) -> Version | None:
 
 def must_find(namespace: Namespace, identifier: str, content: str) -> None:
     """The mark, a word of this memory alone, finds it first."""
-    hits = namespace.search(content.split(":")[0], timeout=SECONDS)
+    hits = namespace.search(content.split(":", maxsplit=1)[0], timeout=SECONDS)
     assert [hit.id for hit in hits][:1] == [identifier], f"a search does not find {content!r}"
 
 

@@ -1,4 +1,4 @@
-"""An acknowledged write has been synced: a kill cannot show that, since the system keeps what a process wrote."""
+"""An acknowledged write was synced: a kill cannot show that, since the system keeps what a process wrote."""
 
 import re
 import shutil

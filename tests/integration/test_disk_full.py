@@ -1,7 +1,8 @@
 """A full disk refuses what does not fit, keeps all that was acknowledged, and is no reason to start again.
 
-The disk is full in three ways: a limit on the size of the process's files, which any user can set on a process from
-outside and lift again; a small file system of its own, where that is permitted; and the store's own size limit.
+The disk is full in three ways: a limit on the size of the process's files, which any user can set on a
+process from outside and lift again; a small file system of its own, where that is permitted; and the store's
+own limit.
 """
 
 import resource
@@ -39,13 +40,15 @@ def fill(namespace: Namespace) -> list[str]:
         try:
             receipt = namespace.write(text, key=f"k{len(acked)}")
         except ResourceExhausted as error:
-            assert error.reason == "STORE_FULL"
-            # Waiting does not help, so that nobody is told to wait.
-            assert error.retry_after is None
-            return acked
+            refusal = error
+            break
         assert receipt.version == 1
         acked.append(text)
         assert len(acked) < 10_000, "the disk does not get full"
+    assert refusal.reason == "STORE_FULL"
+    # Waiting does not help, so that nobody is told to wait.
+    assert refusal.retry_after is None
+    return acked
 
 
 def check(namespace: Namespace, acked: list[str]) -> None:
@@ -67,7 +70,7 @@ def namespace_of(sidecar: RunningSidecar) -> Iterator[Namespace]:
         yield client.namespace("full")
 
 
-def fill_and_go_on(sidecar: RunningSidecar, make_space: Callable[[], None]) -> None:
+def fill_and_go_on(sidecar: RunningSidecar, make_space: Callable[[], object]) -> None:
     """Fill the disk, see everything intact, make space, and see writes work without a restart."""
     with namespace_of(sidecar) as namespace:
         acked = fill(namespace)
@@ -116,7 +119,7 @@ def test_a_full_file_system(tmp_path: Path) -> None:
         with running_sidecar(disk / "data") as sidecar:
             fill_and_go_on(
                 sidecar,
-                lambda: subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True) and None,
+                lambda: subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True),
             )
     finally:
         subprocess.run(["umount", str(disk)], check=True)

@@ -1,7 +1,7 @@
 """The approximate index is a cache: without it, with a damaged or a foreign one, answers stay right.
 
-The exact answers come from a copy of the directory that is opened with an `index_after` which nothing reaches, so
-that it scans. That the scan itself is right is checked against numpy and against usearch's own exact search.
+The exact answers come from a copy of the directory, opened with an `index_after` which nothing reaches, so
+that it scans. That the scan itself is right is checked against numpy and usearch's own exact search.
 """
 
 import shutil
@@ -15,7 +15,8 @@ import pytest
 from recalld.v1 import memory_service_pb2 as pb
 from recalld.v1.types_pb2 import Weights
 from recalld_sidecar import _core
-from usearch.index import MetricKind, search
+from usearch.compiled import MetricKind
+from usearch.index import search
 
 from tests.support.store import MODEL_DIR, Store, open_store, wait_until
 from tests.support.texts import sentences

@@ -1,8 +1,8 @@
 """The sidecar opens no network connection: its whole life runs where there is no network, and none is tried.
 
-Two witnesses, since each alone would miss something: without a network a connection that is tried and fails might
-pass unnoticed, and a trace alone would not show that nothing needs one. A Unix socket is a file, so that the test
-can talk to the sidecar in both cases.
+Two witnesses, since each alone would miss something: without a network a connection that is tried and fails
+might pass unnoticed, and a trace alone would not show that nothing needs one. A Unix socket is a file, so
+that the test can talk to the sidecar in both cases.
 """
 
 import re

@@ -1,7 +1,7 @@
 """The data directory read by another implementation: LMDB's own Python package, with no code of ours.
 
-What is checked is what `core_rs/store` documents: the tables of schema.rs, and values that start with a version
-byte and the CRC-32 of the rest.
+What is checked is what `core_rs/store` documents: the tables of schema.rs, and values that start with a
+version byte and the CRC-32 of the rest.
 """
 
 import re

@@ -1,9 +1,9 @@
 """Token counts by tiktoken, the reference.
 
-tiktoken downloads its vocabularies. The wheel of bpe-openai holds the same files gzipped, so they are put where
-tiktoken looks first: a cache folder, under the SHA-1 of their original address. The address and the SHA-256 that
-the file must have are asked of tiktoken's own definition of the encoding; with another file tiktoken would go to
-the network, so that is refused here.
+tiktoken downloads its vocabularies. The wheel of bpe-openai holds the same files gzipped, so they are put
+where tiktoken looks first: a cache folder, under the SHA-1 of their original address. The address and the
+SHA-256 that the file must have are asked of tiktoken's own definition of the encoding; with another file
+tiktoken would go to the network, so that is refused here.
 """
 
 import gzip

@@ -1,7 +1,7 @@
 """The core in this process, asked as a sidecar asks it.
 
-Requests go in and answers come out as bytes, as they do behind gRPC, so that nothing of the contract is passed
-over. For tests to which a process of its own would add nothing but time.
+Requests go in and answers come out as bytes, as they do behind gRPC, so that nothing of the contract is
+passed over. For tests to which a process of its own would add nothing but time.
 """
 
 import time
@@ -16,8 +16,8 @@ from recalld.v1 import admin_service_pb2 as admin_pb
 from recalld.v1 import memory_service_pb2 as pb
 from recalld.v1.memory_pb2 import Memory
 from recalld.v1.types_pb2 import Namespace
-from recalld_sidecar.config import Config
 from recalld_sidecar._core import Core, CoreError
+from recalld_sidecar.config import Config
 from recalld_sidecar.services.admin import AdminService
 
 MODEL_DIR = str(Config.model_fields["model_dir"].default)

@@ -12,7 +12,7 @@ ENGLISH: Final = [
     "The deployment of service billing-api failed with error E-1042 at 14:05; it was rolled back to 2.3.1.",
     "Bob's daughter doesn't eat peanuts: she's allergic, and the school was told on 3 March 2025.",
     "We've agreed that refunds above $1,250.00 need two approvals, unless the customer is a gold member.",
-    "Order 8812-77-AC was shipped to 221B Baker Street and came back undelivered; the customer didn't answer.",
+    "Order 8812-77-AC was shipped to 221B Baker Street and came back; the customer didn't answer.",
     "\tIndented, \r\n with  odd   spaces \n\n\n and empty lines   ",
     "The quarterly report says that revenue rose by 12.5 % while costs fell. " * 12,
     "Who's on call? I'll page them; they'd said they'll be there. WE'RE NOT SURE THEY'VE SEEN IT.",
@@ -44,8 +44,7 @@ JSON: Final = [
 
 CODE: Final = [
     'fn main() {\n    let x: Vec<u32> = (0..10).map(|n| n << 3).collect();\n    println!("{x:?}");\n}\n',
-    "def retry(times: int = 3) -> None:\n\tfor _ in range(times):\n\t\ttry:\n\t\t\treturn call()\n"
-    "\t\texcept OSError as error:\n\t\t\tlog.warning('%s', error)\n",
+    "def retry():\n\tfor _ in range(3):\n\t\ttry:\n\t\t\treturn call()\n\t\texcept OSError:\n\t\t\tpass\n",
     "SELECT u.id, count(*) FROM users u LEFT JOIN orders o ON o.user_id = u.id WHERE u.name LIKE 'a%_';",
     '#include <stdio.h>\nint main(void) { for (int i = 0; i < 3; ++i) printf("%d\\n", i); return 0; }\n' * 6,
     "https://example.com/a/b?c=d&e=%20f#g /var/lib/recalld/data.mdb C:\\Windows\\System32 a//b///c",
@@ -95,16 +94,15 @@ CORPORA: Final = {
 }
 """Texts by what they are. None is white space alone or holds NUL, so that each can be written."""
 
-_NAMES = "Alice Bob Carmen Dmitri Esther Farid Greta Hiro Ines Jamal Katya Liam Mei Noor Olga Pedro".split()
-_VERBS = "likes avoids ordered cancelled repaired sold reviewed painted lost found planned tested".split()
-_KINDS = "red blue old new broken cheap silent heavy northern wooden digital foreign annual urgent".split()
-_THINGS = (
-    "bicycle contract invoice kitchen database violin garden passport server bridge lamp camera telescope "
-    "airplane coffee mortgage vaccine mountain orchestra keyboard sculpture parliament river cathedral"
-).split()
-_PLACES = (
-    "Lisbon Osaka Nairobi Toronto Vienna Hanoi Quito Tallinn Cairo Perth Bergen Seville Lagos Kyoto Turin"
-).split()
+_WORDS = """
+Alice Bob Carmen Dmitri Esther Farid Greta Hiro Ines Jamal Katya Liam Mei Noor Olga Pedro
+likes avoids ordered cancelled repaired sold reviewed painted lost found planned tested
+red blue old new broken cheap silent heavy northern wooden digital foreign annual urgent
+bicycle contract invoice kitchen database violin garden passport server bridge lamp camera \
+telescope airplane coffee mortgage vaccine mountain orchestra keyboard sculpture parliament river cathedral
+Lisbon Osaka Nairobi Toronto Vienna Hanoi Quito Tallinn Cairo Perth Bergen Seville Lagos Kyoto Turin
+"""
+_NAMES, _VERBS, _KINDS, _THINGS, _PLACES = (line.split() for line in _WORDS.strip().splitlines())
 _REASONS = (
     "because the price went up",
     "although nobody had asked for it",

@@ -197,9 +197,10 @@ impl Documents<'_> {
             content_tokens: u64::from(record.tokens_o200k),
             ..Weight::default()
         };
+        let length: u32 = terms.iter().map(|terms| count(terms)).sum();
+        weight.terms = u64::from(length);
         for (index, terms) in terms.iter().enumerate() {
             let row = Row(doc.0 + index as u32);
-            let length = count(terms);
             self.set_facts(
                 txn,
                 row,
@@ -221,7 +222,6 @@ impl Documents<'_> {
                 )?;
             }
             weight.passages += 1;
-            weight.terms += u64::from(length);
         }
         Ok(weight)
     }

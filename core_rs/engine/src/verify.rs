@@ -114,14 +114,12 @@ fn namespace(snapshot: &Snapshot<'_>, problems: &mut Vec<Problem>) -> Result<(),
         if !live.contains(doc.0) {
             report(format!("document {} is not in the filter index", doc.0));
         }
-        for (index, counts) in indexed::terms(&record, docs.content(txn, doc)?)
-            .iter()
-            .enumerate()
-        {
+        let by_passage = indexed::terms(&record, docs.content(txn, doc)?);
+        let length: u32 = by_passage.iter().flatten().map(|(_, times)| times).sum();
+        terms += u64::from(length);
+        for (index, counts) in by_passage.iter().enumerate() {
             let row = doc.0 + index as u32;
-            let length: u32 = counts.iter().map(|(_, frequency)| frequency).sum();
             passages += 1;
-            terms += u64::from(length);
             expected_postings += counts.len() as u64;
             let found = facts.get(row);
             if !found.alive || found.offset != index as u32 || found.terms != length {

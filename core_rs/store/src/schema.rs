@@ -67,7 +67,7 @@ schema! {
     records,
     /// ns, doc → the content, sealed.
     contents,
-    /// ns, block (u32) → a block of row facts (`codec::rows`): length in terms, offset to the document, alive or not.
+    /// ns, block (u32) → a block of row facts (`codec::rows`): length of the document in terms, offset to its first row, alive or not.
     rows,
     /// ns, block (u32) → a block of quantised vectors, one a row.
     vectors,

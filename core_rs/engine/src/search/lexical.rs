@@ -1,4 +1,8 @@
-//! The lexical arm: BM25 over passages, exact. Every posting of every term of the query is read.
+//! The lexical arm: BM25 over whole memories, exact. Every posting of every term of the query is read.
+//!
+//! Memories are scored whole and not by their best passage: a long memory has many passages, and each would be another
+//! chance for common words (`docs/decisions/0003-first-ranking.md` has the figures). Passages get a score of their own
+//! without length normalisation, by which a brief chooses what to quote.
 
 use std::cell::RefCell;
 
@@ -10,66 +14,103 @@ use recalld_store::keys;
 use super::rank::Scope;
 use crate::indexed::TermCount;
 
-/// Scores of the passages that hold a term of the query.
+/// Passages are of about one length.
+const PASSAGES: Bm25 = Bm25 { k1: 1.5, b: 0.0 };
+
+/// Scores of the memories and passages that hold a term of the query.
 pub(crate) struct LexicalScores {
-    /// By row; 0 for those without a term.
-    scores: Vec<f32>,
-    /// Rows with a score, in no order.
-    touched: Vec<u32>,
-    /// The greatest score that a passage could have.
+    documents: Sparse,
+    passages: Sparse,
+    /// The greatest score that a memory could have.
     pub(crate) most: f64,
 }
 
-thread_local! {
-    /// Kept from query to query: as long as the largest namespace seen, all zero between queries.
-    static SCORES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-}
-
 impl LexicalScores {
+    /// 0 for a document without a term.
     #[inline]
-    pub(crate) fn get(&self, row: u32) -> f32 {
-        self.scores.get(row as usize).copied().unwrap_or(0.0)
+    pub(crate) fn document(&self, doc: u32) -> f32 {
+        self.documents.get(doc)
     }
 
-    /// Rows with a score, in no order.
-    pub(crate) fn rows(&self) -> &[u32] {
-        &self.touched
+    /// 0 for a passage without a term.
+    #[inline]
+    pub(crate) fn passage(&self, row: u32) -> f32 {
+        self.passages.get(row)
+    }
+
+    /// Documents with a score, in no order.
+    pub(crate) fn documents(&self) -> &[u32] {
+        &self.documents.touched
     }
 }
 
-impl Drop for LexicalScores {
+thread_local! {
+    /// Buffers kept from query to query: as long as the largest namespace seen, all zero between queries.
+    static BUFFERS: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Values by row, most of them 0.
+struct Sparse {
+    values: Vec<f32>,
+    /// Rows with a value, in no order.
+    touched: Vec<u32>,
+}
+
+impl Sparse {
+    fn new(rows: usize) -> Self {
+        let mut values = BUFFERS.with_borrow_mut(Vec::pop).unwrap_or_default();
+        if values.len() < rows {
+            values.resize(rows, 0.0);
+        }
+        Self {
+            values,
+            touched: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn get(&self, row: u32) -> f32 {
+        self.values.get(row as usize).copied().unwrap_or(0.0)
+    }
+
+    #[inline]
+    fn add(&mut self, row: u32, value: f32) {
+        let slot = &mut self.values[row as usize];
+        if *slot == 0.0 {
+            self.touched.push(row);
+        }
+        *slot += value;
+    }
+}
+
+impl Drop for Sparse {
     fn drop(&mut self) {
         for &row in &self.touched {
-            self.scores[row as usize] = 0.0;
+            self.values[row as usize] = 0.0;
         }
-        SCORES.set(std::mem::take(&mut self.scores));
+        let values = std::mem::take(&mut self.values);
+        BUFFERS.with_borrow_mut(|buffers| buffers.push(values));
     }
 }
 
-/// Scores all live passages by the terms of the query, each as often as it stands there.
+/// Scores all live memories by the terms of the query, each as often as it stands there.
 pub(crate) fn scores(scope: &Scope<'_>, terms: &[TermCount]) -> Result<LexicalScores, StoreError> {
     let snapshot = scope.snapshot;
     let (schema, ns) = (snapshot.docs.schema, snapshot.docs.ns);
-    let mut scores = SCORES.take();
     let rows = scope.facts.rows() as usize;
-    if scores.len() < rows {
-        scores.resize(rows, 0.0);
-    }
     let mut lexical = LexicalScores {
-        scores,
-        touched: Vec::new(),
+        documents: Sparse::new(rows),
+        passages: Sparse::new(rows),
         most: 0.0,
     };
-    let passages = snapshot.state.passages as u32;
-    let average = if passages == 0 {
-        1.0
-    } else {
-        snapshot.state.terms as f32 / passages as f32
-    };
-    let bm25 = Bm25::default();
+    let memories = snapshot.state.memories as u32;
+    let average = snapshot.state.terms as f32 / memories.max(1) as f32;
     let mut found: Vec<Posting> = Vec::new();
+    // Documents that hold the term, with how often.
+    let mut holding: Vec<Posting> = Vec::new();
     for (term, times) in terms {
         found.clear();
+        holding.clear();
         for entry in schema
             .postings
             .prefix(snapshot.txn, &keys::term(ns, term))?
@@ -85,18 +126,32 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &[TermCount]) -> Result<LexicalSc
                 return Err(damaged());
             }
         }
-        if found.is_empty() {
+        for posting in &found {
+            let doc = scope.facts.document(posting.row).0;
+            match holding.last_mut() {
+                Some(last) if last.row == doc => last.frequency += posting.frequency,
+                _ => holding.push(Posting {
+                    row: doc,
+                    frequency: posting.frequency,
+                }),
+            }
+        }
+        if holding.is_empty() {
             continue;
         }
-        let scorer = bm25.term(bm25::idf(passages, found.len() as u32), average);
+        let idf = bm25::idf(memories, holding.len() as u32);
         let times = *times as f32;
+        let scorer = Bm25::default().term(idf, average);
         lexical.most += f64::from(times * scorer.upper_bound());
+        for document in &holding {
+            let length = scope.facts.get(document.row).terms;
+            let score = times * scorer.score(document.frequency, length);
+            lexical.documents.add(document.row, score);
+        }
+        let scorer = PASSAGES.term(idf, average);
         for posting in &found {
-            let score = &mut lexical.scores[posting.row as usize];
-            if *score == 0.0 {
-                lexical.touched.push(posting.row);
-            }
-            *score += times * scorer.score(posting.frequency, scope.facts.get(posting.row).terms);
+            let score = times * scorer.score(posting.frequency, 0);
+            lexical.passages.add(posting.row, score);
         }
     }
     Ok(lexical)

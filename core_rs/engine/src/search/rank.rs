@@ -69,7 +69,7 @@ impl Scope<'_> {
     }
 }
 
-/// The best of each document's passages, by arm.
+/// A document's scores: the cosine of its nearest passage, and BM25 of the whole.
 #[derive(Clone, Copy)]
 struct Best {
     doc: u32,
@@ -192,7 +192,7 @@ fn gather(
     dense: Option<&DenseScores>,
     lexical: Option<&LexicalScores>,
 ) -> Result<(Vec<Best>, Moments), StoreError> {
-    let lexical_of = |row: u32| lexical.map_or(0.0, |lexical| lexical.get(row));
+    let lexical_of = |doc: u32| lexical.map_or(0.0, |lexical| lexical.document(doc));
     let mut sums = Sums::default();
     let mut bests: Vec<Best> = Vec::new();
     match dense.map(|dense| (dense, &dense.seen)) {
@@ -200,7 +200,11 @@ fn gather(
             bests = match scope.permitted {
                 Some(permitted) => permitted
                     .iter()
-                    .map(|doc| best_of(doc, scope.rows_of(doc), |row| cosines.get(row), lexical_of))
+                    .map(|doc| Best {
+                        doc,
+                        cosine: best(scope.rows_of(doc).map(|row| cosines.get(row))),
+                        lexical: lexical_of(doc),
+                    })
                     .collect(),
                 None => every(scope, |row| cosines.get(row), lexical_of),
             };
@@ -218,56 +222,43 @@ fn gather(
                 .iter()
                 .map(|&row| scope.facts.document(row).0)
                 .collect();
-            docs.extend(lexical_candidates(scope, lexical, rows.len()));
+            docs.extend(lexical_candidates(lexical, rows.len()));
             docs.sort_unstable();
             docs.dedup();
             for doc in docs.into_iter().filter(|&doc| scope.allows(doc)) {
-                let mut best = Best {
-                    doc,
-                    cosine: NO_VECTOR,
-                    lexical: 0.0,
-                };
+                let mut cosine = NO_VECTOR;
                 for row in scope.rows_of(doc) {
-                    best.cosine = best.cosine.max(exact(scope, dense, row)?);
-                    best.lexical = best.lexical.max(lexical_of(row));
+                    cosine = cosine.max(exact(scope, dense, row)?);
                 }
-                bests.push(best);
+                bests.push(Best {
+                    doc,
+                    cosine,
+                    lexical: lexical_of(doc),
+                });
             }
         }
         None => {
-            let rows = lexical.map(LexicalScores::rows).unwrap_or_default();
-            let mut docs: Vec<u32> = rows
-                .iter()
-                .map(|&row| scope.facts.document(row).0)
-                .collect();
+            let mut docs = lexical
+                .map(LexicalScores::documents)
+                .unwrap_or_default()
+                .to_vec();
             docs.sort_unstable();
-            docs.dedup();
             bests.extend(
                 docs.into_iter()
                     .filter(|&doc| scope.allows(doc))
-                    .map(|doc| best_of(doc, scope.rows_of(doc), |_| NO_VECTOR, lexical_of)),
+                    .map(|doc| Best {
+                        doc,
+                        cosine: NO_VECTOR,
+                        lexical: lexical_of(doc),
+                    }),
             );
         }
     }
     Ok((bests, sums.moments(PRIOR_COSINE, 1.0)))
 }
 
-fn best_of(
-    doc: u32,
-    rows: impl Iterator<Item = u32>,
-    cosine: impl Fn(u32) -> f32,
-    lexical: impl Fn(u32) -> f32,
-) -> Best {
-    let mut best = Best {
-        doc,
-        cosine: NO_VECTOR,
-        lexical: 0.0,
-    };
-    for row in rows {
-        best.cosine = best.cosine.max(cosine(row));
-        best.lexical = best.lexical.max(lexical(row));
-    }
-    best
+fn best(cosines: impl Iterator<Item = f32>) -> f32 {
+    cosines.fold(NO_VECTOR, f32::max)
 }
 
 /// All documents that may be returned, in one pass over the rows.
@@ -290,29 +281,21 @@ fn every(
             }
         } else if !skipping && let Some(best) = bests.last_mut() {
             best.cosine = best.cosine.max(cosine(row));
-            best.lexical = best.lexical.max(lexical(row));
         }
     }
     bests
 }
 
-/// Documents of the passages with the best lexical scores.
-fn lexical_candidates(
-    scope: &Scope<'_>,
-    lexical: Option<&LexicalScores>,
-    wanted: usize,
-) -> Vec<u32> {
+/// Documents with the best lexical scores.
+fn lexical_candidates(lexical: Option<&LexicalScores>, wanted: usize) -> Vec<u32> {
     let Some(lexical) = lexical else {
         return Vec::new();
     };
     let mut top = TopK::new(wanted.max(CANDIDATES));
-    for &row in lexical.rows() {
-        top.push(row, lexical.get(row));
+    for &doc in lexical.documents() {
+        top.push(doc, lexical.document(doc));
     }
-    top.into_sorted()
-        .into_iter()
-        .map(|hit| scope.facts.document(hit.id).0)
-        .collect()
+    top.into_sorted().into_iter().map(|hit| hit.id).collect()
 }
 
 /// Moments over all documents that may be returned; those without a word of the query have 0.
@@ -324,9 +307,9 @@ fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &[Best]) -
             sums.add(best.lexical);
         }
     } else {
-        // Only candidates were gathered: the scored passages stand for their documents.
-        for &row in lexical.rows() {
-            sums.add(lexical.get(row));
+        // Only candidates were gathered; of the others, those without a score count as 0.
+        for &doc in lexical.documents() {
+            sums.add(lexical.document(doc));
         }
         sums.count = sums.count.max(documents as f64);
     }
@@ -349,22 +332,18 @@ fn rescore(
     reference: Micros,
 ) -> Result<Scored, StoreError> {
     let snapshot = scope.snapshot;
-    let mut best = Best {
-        doc,
-        cosine: NO_VECTOR,
-        lexical: 0.0,
-    };
+    let mut nearest = NO_VECTOR;
     let mut passages = Vec::new();
     for row in scope.rows_of(doc) {
         let cosine = match dense {
             Some(dense) => exact(scope, dense, row)?,
             None => NO_VECTOR,
         };
-        let words = lexical.map_or(0.0, |lexical| lexical.get(row));
-        best.cosine = best.cosine.max(cosine);
-        best.lexical = best.lexical.max(words);
+        let words = lexical.map_or(0.0, |lexical| lexical.passage(row));
+        nearest = nearest.max(cosine);
         passages.push((row - doc, ranking.fuse(cosine, words)));
     }
+    let words = lexical.map_or(0.0, |lexical| lexical.document(doc));
     passages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let doc = Row(doc);
     let damaged = || {
@@ -378,7 +357,7 @@ fn rescore(
         .docs
         .header(snapshot.txn, doc)?
         .ok_or_else(damaged)?;
-    let relevance = relevance_from_z(ranking.fuse(best.cosine, best.lexical));
+    let relevance = relevance_from_z(ranking.fuse(nearest, words));
     let half_life = half_life(snapshot, doc, &header, query)?;
     let age = reference.0.saturating_sub(header.occurred_at.0);
     let recency = Decay::Exponential { half_life }.at(age);

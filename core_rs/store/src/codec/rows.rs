@@ -1,4 +1,4 @@
-//! Facts of rows, in blocks of two pages that are read in place: for each row the length of its passage in terms,
+//! Facts of rows, in blocks of two pages that are read in place: for each row the length of its document in terms,
 //! how far back its document's first row is, and whether it is alive.
 
 /// Rows of a block: as many as fit two pages of 4 KiB, less LMDB's page header of 16 bytes.
@@ -9,7 +9,7 @@ const BYTES: usize = 8;
 /// One row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RowFacts {
-    /// Terms of the passage, repeats counted.
+    /// Terms of the whole document, repeats counted.
     pub terms: u32,
     /// The row minus its document's first row; less than 2^31.
     pub offset: u32,
