@@ -19,6 +19,9 @@ from tests.support.sidecar import connect, running_sidecar
 CALLERS = 8
 QUERIES = 1_000
 SEARCH = SERVICE + "Search"
+LIGHT = SERVICE + "CountTokens"
+LIGHT_REQUEST = pb.CountTokensRequest(texts=["word"]).SerializeToString()
+"""A call that costs the core nothing: what is left is the sidecar's own."""
 
 _Argument = TypeVar("_Argument")
 
@@ -63,11 +66,13 @@ def _one_caller(
         Client(search.address, timeout=SECONDS) as client,
     ):
         namespace = client.namespace(*NAMESPACE.segments)
-        call, call_empty = stub(channel, search.method), stub(empty_channel, empty.method)
+        call, call_light = stub(channel, search.method), stub(channel, LIGHT)
+        call_empty = stub(empty_channel, empty.method)
         contestants = {
             "core": core,
             "grpcio": _cycled(lambda request: call(request, timeout=SECONDS), requests),
             "client": _cycled(namespace.search, queries),
+            "light": _cycled(lambda request: call_light(request, timeout=SECONDS), [LIGHT_REQUEST]),
             "echo": _cycled(lambda request: call_empty(request, timeout=SECONDS), requests),
         }
         timings = in_turns(contestants, rounds=scale.rounds, calls_a_round=scale.calls)
@@ -75,6 +80,7 @@ def _one_caller(
         ("core", "in the process, without gRPC"),
         ("grpcio", "through grpcio, stub"),
         ("client", "through grpcio, Python client"),
+        ("light", "through grpcio, stub, counting the tokens of a word"),
         ("echo", "empty grpcio service"),
     ):
         figures.add(f"{title}: p50", timings[name].p50 * 1e3, "ms")
@@ -83,6 +89,8 @@ def _one_caller(
     on_top = difference(grpcio.p50s, timings["core"].p50s)
     figures.add("on top of the call in the process, stub: p50", on_top * 1e3, "ms", at_most(0.6))
     figures.add("stub / empty service: p50", ratio(grpcio.p50s, empty_service.p50s), "x")
+    light = timings["light"]
+    figures.add("counting a word / empty service: p50", ratio(light.p50s, empty_service.p50s), "x")
     figures.add("stub / empty service: p99", ratio(grpcio.p99s, empty_service.p99s), "x")
     figures.add("Python client / stub: p50", ratio(timings["client"].p50s, grpcio.p50s), "x")
 

@@ -21,7 +21,6 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from recalld.v1 import memory_service_pb2 as pb
 from recalld.v1 import types_pb2
 from recalld_sidecar import _core
-
 from recalld_sidecar.demo import corpus as sets
 
 from tests.quality import baseline
@@ -211,7 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _write_report(path: Path, measured: dict[str, Scores]) -> None:
     commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],  # noqa: S607
+        ["git", "rev-parse", "--short", "HEAD"],
         capture_output=True,
         text=True,
         check=False,
