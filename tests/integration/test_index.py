@@ -24,6 +24,7 @@ from tests.support.texts import sentences
 ALICE = ["acme", "alice"]
 BOB = ["acme", "bob"]
 MEMORIES = 2_000
+LARGE = 6_000
 INDEX_AFTER = 500
 NEVER = 1 << 31
 QUERIES = sentences(100, seed=7)
@@ -73,6 +74,19 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
             wait_for_index(store, namespace)
             # The folder has the file once a later start can use it.
         wait_until(lambda: len(index_files(path)) == 2, "the files")
+    return path
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed directory with so many memories that a search by the index reads only a sample of the rest."""
+    path = tmp_path_factory.mktemp("large") / "data"
+    texts = sentences(LARGE, seed=4)
+    with open_store(path, index_after=INDEX_AFTER) as store:
+        for start in range(0, LARGE, 1000):
+            store.write(ALICE, [pb.WriteItem(content=text) for text in texts[start : start + 1000]])
+        wait_for_index(store, ALICE, LARGE)
+        wait_until(lambda: len(index_files(path)) == 1, "the file")
     return path
 
 
@@ -278,17 +292,19 @@ def test_an_index_of_another_store_is_ignored(
         check(store, query_vectors, expected)
 
 
-def test_what_is_written_after_the_index_is_found_at_once(data_dir: Path) -> None:
-    news = [f"{text[:-1]}, said the astronaut." for text in sentences(40, seed=9)]
+def test_what_is_written_after_the_index_is_found_at_once(large: Path, tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    shutil.copytree(large, data_dir)
+    news = [f"{text[:-1]}, said the astronaut." for text in sentences(100, seed=9)]
     vectors = embed(news)
     with open_store(data_dir, index_after=INDEX_AFTER) as store:
-        wait_for_index(store)
+        wait_for_index(store, ALICE, LARGE)
         for text, vector in zip(news, vectors, strict=True):
             (receipt,) = store.write(ALICE, [pb.WriteItem(content=text)]).receipts
             assert nearest(store, vector, limit=1) == [receipt.id]
             assert receipt.id in hybrid(store, text)
         # Fewer than what makes it worth while to add them: they are still not in the index, and are found.
-        assert indexed(store, ALICE) == MEMORIES
+        assert indexed(store, ALICE) == LARGE
 
 
 def test_the_index_grows_while_it_is_searched(data_dir: Path) -> None:
@@ -337,16 +353,16 @@ def check_gone(store: Store, vectors: Vectors, gone: set[str], changed: set[str]
         assert all(hit.version == 2 and "else" in hit.summary for hit in found if hit.id in changed)
 
 
-def test_a_brief_is_the_same_bytes_with_and_without_the_index(tmp_path: Path) -> None:
+def test_a_brief_is_the_same_bytes_with_and_without_the_index(large: Path, tmp_path: Path) -> None:
     """The state is the same, whether or not a cache of it has been built yet."""
-    texts = sentences(6_000, seed=4)
-    queries = sentences(200, seed=8)
     data_dir = tmp_path / "data"
-    with open_store(data_dir, index_after=NEVER) as store:
-        for start in range(0, len(texts), 1000):
-            store.write(ALICE, [pb.WriteItem(content=text) for text in texts[start : start + 1000]])
-        scanned = [store.brief(ALICE, query, budget_tokens=300).text for query in queries]
-    with open_store(data_dir, index_after=INDEX_AFTER) as store:
-        wait_for_index(store, ALICE, len(texts))
-        by_index = [store.brief(ALICE, query, budget_tokens=300).text for query in queries]
+    shutil.copytree(large, data_dir)
+    queries = sentences(200, seed=8)
+    briefs = []
+    for index_after in (NEVER, INDEX_AFTER):
+        with open_store(data_dir, index_after=index_after) as store:
+            if index_after == INDEX_AFTER:
+                wait_for_index(store, ALICE, LARGE)
+            briefs.append([store.brief(ALICE, query, budget_tokens=300).text for query in queries])
+    scanned, by_index = briefs
     assert [at for at in range(len(queries)) if scanned[at] != by_index[at]] == []

@@ -107,7 +107,8 @@ def machine() -> str:
         platform.machine(),
     )
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / 2**30
-    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {platform.release()}"
+    kernel = platform.release().partition("-")[0]
+    return f"{model}, {os.cpu_count()} cores, {memory:.0f} GiB, {platform.system()} {kernel}"
 
 
 def commit() -> str:

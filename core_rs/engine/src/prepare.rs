@@ -12,6 +12,7 @@ use recalld_vector::Quantized;
 use recalld_vector::quantize::quantize;
 
 use crate::EngineError;
+use crate::brief;
 use crate::indexed::{self, TermCount};
 use crate::kinds;
 use crate::model::Model;
@@ -78,7 +79,7 @@ pub(crate) fn prepare(
     let spans = passages(&content, PASSAGE_CHARS);
     let summary_given = !memory.summary.is_empty();
     let (summary, headline) = summaries::to_keep(memory.summary, &content);
-    let record = storage::Record {
+    let mut record = storage::Record {
         key: memory.key,
         summary,
         summary_given,
@@ -112,7 +113,11 @@ pub(crate) fn prepare(
         created_at_micros: 0,
         updated_at_micros: now.0,
         digest: memory.digest.map(|d| d.to_vec()).unwrap_or_default(),
+        form_tokens_o200k: None,
+        form_tokens_cl100k: None,
     };
+    record.form_tokens_o200k = Some(brief::measure(&record, &content, Encoding::O200kBase));
+    record.form_tokens_cl100k = Some(brief::measure(&record, &content, Encoding::Cl100kBase));
     let vectors = match memory.vector {
         // It stands for the whole memory, so the first passage carries it and the others are found by their words.
         Some(vector) => std::iter::once(to_storage(Some(quantize(&vector)?)))

@@ -1,7 +1,10 @@
 //! The forms in which a memory can stand in a brief, each with its exact cost and its value.
+//!
+//! What a form costs does not depend on the query, but for quoted passages, so it is counted once, when the memory is
+//! written; a text is made only of the forms that are taken.
 
 use recalld_algo::tokens::Encoding;
-use recalld_proto::storage::v1::Record;
+use recalld_proto::storage::v1::{FormTokens, Record};
 use recalld_store::ids::MemoryId;
 
 use super::render;
@@ -16,80 +19,121 @@ const HEADLINE: f64 = 0.2;
 /// A passage keeps this share of the value for its place: the best one nearly all of it.
 const PASSAGES: [f64; 3] = [0.8, 0.9, 0.95];
 
+/// Counts the tokens of a memory's forms. The record has its summary and headline already.
+pub(crate) fn measure(record: &Record, content: &str, encoding: Encoding) -> FormTokens {
+    let full = body(record, content, &Body::Full);
+    let count = |body: &str| {
+        if body.is_empty() {
+            0
+        } else {
+            encoding.count(&render::tail(body))
+        }
+    };
+    let other = |form: &Body| {
+        let body = body(record, content, form);
+        if body == full { 0 } else { count(&body) }
+    };
+    FormTokens {
+        full: count(&full),
+        summary: other(&Body::Summary),
+        headline: other(&Body::Headline),
+    }
+}
+
+/// Where the text of a form comes from.
+enum Body {
+    Full,
+    Summary,
+    Headline,
+    Quote(String),
+}
+
+fn body(record: &Record, content: &str, body: &Body) -> String {
+    match body {
+        Body::Full => render::block(content),
+        Body::Summary => render::one_line(&summaries::shown(record, content)),
+        Body::Headline => render::one_line(&record.headline),
+        Body::Quote(text) => text.clone(),
+    }
+}
+
 /// One form of a memory.
 pub(super) struct OfferedForm {
     pub(super) form: Form,
-    /// Its lines, ending with a line feed.
-    pub(super) text: String,
     pub(super) tokens: u32,
     pub(super) value: u64,
+    body: Body,
 }
 
 /// A memory with its forms.
-pub(super) struct Offer {
+pub(super) struct Offer<'t> {
     /// Place in the ranking, from 0.
     pub(super) rank: usize,
     pub(super) id: MemoryId,
-    pub(super) key: String,
-    pub(super) version: u64,
+    pub(super) record: Record,
     pub(super) citation: String,
     pub(super) forms: Vec<OfferedForm>,
+    content: &'t str,
+    head: String,
 }
 
-impl Offer {
+impl<'t> Offer<'t> {
     pub(super) fn new(
         rank: usize,
         place: usize,
         scored: &Scored,
-        record: &Record,
-        content: &str,
+        record: Record,
+        content: &'t str,
         worth: f64,
         encoding: Encoding,
     ) -> Self {
         let citation = format!("[m{place}]");
-        let head = render::head(&citation, record);
-        let mut forms: Vec<OfferedForm> = Vec::new();
-        let mut add = |form: Form, body: &str, share: f64| {
-            let text = format!("{head}{body}\n");
-            if body.is_empty() || forms.iter().any(|known| known.text == text) {
-                return;
-            }
-            let tokens = encoding.count(&text);
-            // A form that costs no less than a better one is of no use; the packer would drop it too.
-            forms.push(OfferedForm {
-                form,
-                text,
-                tokens,
-                value: (worth * share) as u64,
-            });
-        };
-        add(Form::Full, &render::block(content), FULL);
-        if record.passages.len() > 1 {
-            for (count, share) in (1..).zip(PASSAGES) {
-                if count < record.passages.len() {
-                    add(
-                        Form::Passages,
-                        &quote(scored, record, content, count),
-                        share,
-                    );
-                }
-            }
+        let head = render::head(&citation, &record);
+        let of_head = encoding.count(&head);
+        let stored = match encoding {
+            Encoding::O200kBase => record.form_tokens_o200k,
+            Encoding::Cl100kBase => record.form_tokens_cl100k,
         }
-        let summary = summaries::shown(record, content);
-        add(Form::Summary, &render::one_line(&summary), SUMMARY);
-        add(
-            Form::Headline,
-            &render::one_line(&record.headline),
-            HEADLINE,
-        );
+        .unwrap_or_default();
+        let mut forms = Vec::with_capacity(6);
+        let mut add = |form: Form, body: Body, tokens: u32, share: f64| {
+            if tokens > 0 {
+                forms.push(OfferedForm {
+                    form,
+                    tokens: of_head + tokens,
+                    value: (worth * share) as u64,
+                    body,
+                });
+            }
+        };
+        add(Form::Full, Body::Full, stored.full, FULL);
+        for (count, share) in (1..record.passages.len()).zip(PASSAGES) {
+            let text = quote(scored, &record, content, count);
+            let tokens = encoding.count(&render::tail(&text));
+            add(Form::Passages, Body::Quote(text), tokens, share);
+        }
+        add(Form::Summary, Body::Summary, stored.summary, SUMMARY);
+        add(Form::Headline, Body::Headline, stored.headline, HEADLINE);
         Self {
             rank,
             id: scored.header.id,
-            key: record.key.clone(),
-            version: record.version,
+            record,
             citation,
             forms,
+            content,
+            head,
         }
+    }
+
+    /// The lines of a form, ending with a line feed.
+    pub(super) fn lines(&self, form: &OfferedForm) -> String {
+        let body = body(&self.record, self.content, &form.body);
+        format!("{}{}", self.head, render::tail(&body))
+    }
+
+    /// Tokens of the smallest form.
+    pub(super) fn least(&self) -> u32 {
+        self.forms.iter().map(|form| form.tokens).min().unwrap_or(0)
     }
 }
 

@@ -6,8 +6,11 @@
 mod forms;
 mod render;
 
+use std::collections::HashSet;
+
 use recalld_algo::pack::{self, pack};
 use recalld_algo::tokens::Encoding;
+use recalld_proto::storage::v1::Record;
 use recalld_store::StoreError;
 
 use crate::EngineError;
@@ -15,7 +18,8 @@ use crate::search::{Outcome, Scored};
 use crate::snapshot::Snapshot;
 use crate::types::{Included, Omission, Omitted};
 
-use forms::Offer;
+pub(crate) use forms::measure;
+use forms::{Offer, OfferedForm};
 
 /// A packed brief.
 pub(crate) struct Packed {
@@ -39,14 +43,18 @@ pub(crate) fn build(
     encoding: Encoding,
 ) -> Result<Packed, EngineError> {
     let (offers, mut omitted) = offers(snapshot, &outcome.scored, encoding)?;
-    let frame = encoding.count(&render::frame(&[]));
+    let frame = encoding.count(&render::frame::<&str>(&[]));
     let mut room = budget.saturating_sub(frame);
     loop {
         let packing = pack(&offers.iter().map(Offer::priced).collect::<Vec<_>>(), room);
-        let lines: Vec<&str> = offers
+        let chosen: Vec<(&Offer<'_>, &OfferedForm)> = offers
             .iter()
             .zip(&packing.choices)
-            .filter_map(|(offer, choice)| Some(offer.forms[usize::from((*choice)?)].text.as_str()))
+            .filter_map(|(offer, choice)| Some((offer, offer.forms.get(usize::from((*choice)?))?)))
+            .collect();
+        let lines: Vec<String> = chosen
+            .iter()
+            .map(|(offer, form)| offer.lines(form))
             .collect();
         let text = if lines.is_empty() {
             String::new()
@@ -59,28 +67,20 @@ pub(crate) fn build(
             room = room.saturating_sub(tokens - budget);
             continue;
         }
-        let mut included = Vec::new();
+        let included = chosen
+            .iter()
+            .map(|(offer, form)| Included {
+                id: offer.id,
+                key: offer.record.key.clone(),
+                version: offer.record.version,
+                form: form.form,
+                tokens: form.tokens,
+                citation: offer.citation.clone(),
+            })
+            .collect();
         for (offer, choice) in offers.iter().zip(&packing.choices) {
-            match choice {
-                Some(choice) => {
-                    let form = &offer.forms[usize::from(*choice)];
-                    included.push(Included {
-                        id: offer.id,
-                        key: offer.key.clone(),
-                        version: offer.version,
-                        form: form.form,
-                        tokens: form.tokens,
-                        citation: offer.citation.clone(),
-                    });
-                }
-                None => omitted.push((
-                    offer.rank,
-                    Omitted {
-                        id: offer.id,
-                        reason: Omission::Budget,
-                        tokens: offer.least(),
-                    },
-                )),
+            if choice.is_none() {
+                omitted.push(offer.omitted(Omission::Budget));
             }
         }
         omitted.sort_by_key(|(rank, _)| *rank);
@@ -104,37 +104,45 @@ pub(crate) fn fingerprint(text: &str) -> String {
 type Ranked<T> = (usize, T);
 
 /// The offers in the order of the text, and the memories whose text another one has.
-fn offers(
-    snapshot: &Snapshot<'_>,
+fn offers<'t>(
+    snapshot: &Snapshot<'t>,
     scored: &[Scored],
     encoding: Encoding,
-) -> Result<(Vec<Offer>, Vec<Ranked<Omitted>>), StoreError> {
-    let mut seen = std::collections::HashSet::new();
-    let mut sources = Vec::new();
+) -> Result<(Vec<Offer<'t>>, Vec<Ranked<Omitted>>), StoreError> {
+    let mut seen = HashSet::new();
+    let mut sources = Vec::with_capacity(scored.len());
     let mut duplicates = Vec::new();
     for (rank, scored) in scored.iter().enumerate() {
         let record = snapshot.docs.record(snapshot.txn, scored.doc)?;
         let content = snapshot.docs.content(snapshot.txn, scored.doc)?;
-        if seen.insert(render::one_line(content)) {
+        if seen.insert(content) {
             sources.push((rank, scored, record, content));
         } else {
-            duplicates.push((rank, scored, record, content));
+            let offer = Offer::new(rank, 0, scored, record, content, 0.0, encoding);
+            duplicates.push(offer.omitted(Omission::Duplicate));
         }
     }
     sources.sort_by(|(_, a, a_record, _), (_, b, b_record, _)| {
-        let order = |scored: &Scored| (scored.header.occurred_at, scored.header.id);
-        render::layer(&a_record.kind)
-            .cmp(&render::layer(&b_record.kind))
-            .then_with(|| order(a).0.cmp(&order(b).0))
-            .then_with(|| a_record.key.cmp(&b_record.key))
-            .then_with(|| order(a).1.cmp(&order(b).1))
+        let layer = |record: &Record| render::layer(&record.kind);
+        (
+            layer(a_record),
+            a.header.occurred_at,
+            &a_record.key,
+            a.header.id,
+        )
+            .cmp(&(
+                layer(b_record),
+                b.header.occurred_at,
+                &b_record.key,
+                b.header.id,
+            ))
     });
-    let offers: Vec<Offer> = sources
-        .iter()
+    let offers = sources
+        .into_iter()
         .enumerate()
         .map(|(place, (rank, scored, record, content))| {
             Offer::new(
-                *rank,
+                rank,
                 place + 1,
                 scored,
                 record,
@@ -144,24 +152,10 @@ fn offers(
             )
         })
         .collect();
-    let duplicates = duplicates
-        .into_iter()
-        .map(|(rank, scored, record, content)| {
-            let offer = Offer::new(rank, 0, scored, &record, content, worth(scored), encoding);
-            (
-                rank,
-                Omitted {
-                    id: offer.id,
-                    reason: Omission::Duplicate,
-                    tokens: offer.least(),
-                },
-            )
-        })
-        .collect();
     Ok((offers, duplicates))
 }
 
-impl Offer {
+impl Offer<'_> {
     fn priced(&self) -> Vec<pack::Form> {
         self.forms
             .iter()
@@ -172,8 +166,12 @@ impl Offer {
             .collect()
     }
 
-    /// Tokens of the smallest form.
-    fn least(&self) -> u32 {
-        self.forms.iter().map(|form| form.tokens).min().unwrap_or(0)
+    fn omitted(&self, reason: Omission) -> Ranked<Omitted> {
+        let omitted = Omitted {
+            id: self.id,
+            reason,
+            tokens: self.least(),
+        };
+        (self.rank, omitted)
     }
 }

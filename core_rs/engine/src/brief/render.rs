@@ -1,7 +1,8 @@
 //! How a brief looks: Markdown list items between two tags that say that everything inside is data.
 //!
 //! Each memory's lines start with `- ` and end with one line feed after a character that is not white space, which is
-//! why token counts add up: the pre-tokenizers of the supported encodings never join text across such a boundary.
+//! why token counts add up: the pre-tokenizers of the supported encodings never join text across such a boundary, nor
+//! across that between the colon of a head and the space after it.
 //! Stored text can neither close the fence nor start a line of its own.
 
 use recalld_algo::summary;
@@ -17,12 +18,12 @@ const CLOSE: &str = "</recalld-memory>\n";
 const TAG: &str = "recalld";
 
 /// The whole text.
-pub(super) fn frame(lines: &[&str]) -> String {
-    let size = lines.iter().map(|line| line.len()).sum::<usize>();
+pub(super) fn frame<S: AsRef<str>>(lines: &[S]) -> String {
+    let size = lines.iter().map(|line| line.as_ref().len()).sum::<usize>();
     let mut text = String::with_capacity(OPEN.len() + size + CLOSE.len());
     text.push_str(OPEN);
     for line in lines {
-        text.push_str(line);
+        text.push_str(line.as_ref());
     }
     text.push_str(CLOSE);
     text
@@ -51,7 +52,12 @@ pub(super) fn head(citation: &str, record: &Record) -> String {
     } else {
         speaker
     };
-    format!("- {citation} {date} {who}: ")
+    format!("- {citation} {date} {who}:")
+}
+
+/// What stands after a head: a space, the text, and the line feed that ends the memory.
+pub(super) fn tail(body: &str) -> String {
+    format!(" {body}\n")
 }
 
 fn breaks_line(c: char) -> bool {
@@ -145,7 +151,12 @@ mod tests {
                 .collect();
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
             for encoding in Encoding::ALL {
-                let sum = encoding.count(&frame(&[])) + lines.iter().map(|line| encoding.count(line)).sum::<u32>();
+                let of_line = |line: &str| {
+                    let (head, tail) = line.split_at(line.find(": ").map_or(line.len(), |at| at + 1));
+                    assert_eq!(encoding.count(head) + encoding.count(tail), encoding.count(line));
+                    encoding.count(line)
+                };
+                let sum = encoding.count(&frame::<&str>(&[])) + lines.iter().map(|line| of_line(line)).sum::<u32>();
                 prop_assert_eq!(encoding.count(&frame(&lines)), sum);
             }
         }

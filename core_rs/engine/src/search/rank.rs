@@ -2,7 +2,7 @@
 
 use recalld_algo::decay::{self, Decay};
 use recalld_algo::fusion::{Fusion, Moments};
-use recalld_algo::score::{relevance_from_z, score};
+use recalld_algo::score::{Weights, relevance_from_z, score};
 use recalld_algo::topk::TopK;
 use recalld_store::StoreError;
 use recalld_store::codec::header::Header;
@@ -17,7 +17,8 @@ use crate::kinds;
 use crate::snapshot::{Facts, Snapshot};
 use crate::types::{Arm, Query};
 
-/// Documents that are re-scored exactly, at least. Importance, recency and confidence reorder among these.
+/// Documents that are re-scored exactly, at most, in a search for few hits. Importance, recency and confidence reorder
+/// among these; re-scoring ends earlier once none of those left can be among the hits.
 const CANDIDATES: usize = 128;
 
 /// Observations by which the moments of a small namespace are steadied: with three memories, a z-score would only say
@@ -85,10 +86,37 @@ struct Sums {
     squares: f64,
 }
 
+/// Partial sums that are kept side by side: one long chain of additions would take most of the time of ranking.
+const LANES: usize = 8;
+
 impl Sums {
+    /// Of a value of every document; those without a vector are left out.
+    fn over(bests: &[Best], value: impl Fn(&Best) -> f32) -> Self {
+        let mut lanes: [Self; LANES] = Default::default();
+        let (chunks, rest) = bests.as_chunks::<LANES>();
+        for chunk in chunks {
+            for (lane, best) in lanes.iter_mut().zip(chunk) {
+                lane.add(value(best));
+            }
+        }
+        for (lane, best) in lanes.iter_mut().zip(rest) {
+            lane.add(value(best));
+        }
+        lanes.into_iter().fold(Self::default(), |all, lane| Self {
+            count: all.count + lane.count,
+            sum: all.sum + lane.sum,
+            squares: all.squares + lane.squares,
+        })
+    }
+
+    #[inline]
     fn add(&mut self, value: f32) {
-        let value = f64::from(value);
-        self.count += 1.0;
+        let (one, value) = if value == NO_VECTOR {
+            (0.0, 0.0)
+        } else {
+            (1.0, f64::from(value))
+        };
+        self.count += one;
         self.sum += value;
         self.squares += value * value;
     }
@@ -130,12 +158,16 @@ pub(crate) fn rank(
     for (index, best) in bests.iter().enumerate() {
         top.push(index as u32, ranking.fuse(best.cosine, best.lexical));
     }
-    let mut scored = Vec::new();
+    let mut scored: Vec<Scored> = Vec::new();
+    let mut bar = Bar::new(query.limit);
     for hit in top.into_sorted() {
+        if bar.is_above(most(&query.weights, hit.score)) {
+            break;
+        }
         let best = &bests[hit.id as usize];
-        scored.push(rescore(
-            scope, dense, lexical, &ranking, best.doc, query, reference,
-        )?);
+        let one = rescore(scope, dense, lexical, &ranking, best.doc, query, reference)?;
+        bar.raise(one.score);
+        scored.push(one);
     }
     scored.retain(|scored| scored.score >= query.min_score);
     scored.sort_by(|a, b| {
@@ -163,6 +195,41 @@ pub(crate) fn rank(
         });
     }
     Ok(Ranked { scored, arms })
+}
+
+/// By how much an exact z-score may be above the one by which candidates are ordered: their cosines are of quantised
+/// queries.
+const Z_MARGIN: f32 = 0.2;
+
+/// The greatest score that a candidate of that z-score can have, whatever its importance, age and confidence.
+fn most(weights: &Weights, z: f32) -> f64 {
+    score(weights, relevance_from_z(z + Z_MARGIN), 1.0, 1.0, 1.0)
+}
+
+/// The score that a further candidate must reach to be among the `limit` best.
+struct Bar {
+    limit: usize,
+    /// The best so far, best first.
+    best: Vec<f64>,
+}
+
+impl Bar {
+    fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            best: Vec::with_capacity(limit + 1),
+        }
+    }
+
+    fn raise(&mut self, score: f64) {
+        let at = self.best.partition_point(|known| *known >= score);
+        self.best.insert(at, score);
+        self.best.truncate(self.limit);
+    }
+
+    fn is_above(&self, score: f64) -> bool {
+        self.best.len() == self.limit && self.best.last().is_some_and(|least| *least > score)
+    }
 }
 
 /// How raw scores become one number.
@@ -208,11 +275,7 @@ fn gather(
                     .collect(),
                 None => every(scope, |row| cosines.get(row), lexical_of),
             };
-            for best in &bests {
-                if best.cosine != NO_VECTOR {
-                    sums.add(best.cosine);
-                }
-            }
+            sums = Sums::over(&bests, |best| best.cosine);
         }
         Some((dense, Seen::Nearest { rows, sample })) => {
             for &cosine in sample {
@@ -303,9 +366,7 @@ fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &[Best]) -
     let mut sums = Sums::default();
     let documents = scope.documents();
     if bests.len() as u64 == documents {
-        for best in bests {
-            sums.add(best.lexical);
-        }
+        sums = Sums::over(bests, |best| best.lexical);
     } else {
         // Only candidates were gathered; of the others, those without a score count as 0.
         for &doc in lexical.documents() {

@@ -169,6 +169,25 @@ pub struct Record {
     /// The summary's beginning, of a few tokens. Empty: the summary is short enough.
     #[prost(string, tag = "22")]
     pub headline: ::prost::alloc::string::String,
+    /// What the forms of a brief cost in o200k_base.
+    #[prost(message, optional, tag = "23")]
+    pub form_tokens_o200k: ::core::option::Option<FormTokens>,
+    /// What the forms of a brief cost in cl100k_base.
+    #[prost(message, optional, tag = "24")]
+    pub form_tokens_cl100k: ::core::option::Option<FormTokens>,
+}
+/// Tokens of a memory's text in a brief, from the space after its head to the line feed; 0: it has no such form.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct FormTokens {
+    /// The content.
+    #[prost(uint32, tag = "1")]
+    pub full: u32,
+    /// The summary.
+    #[prost(uint32, tag = "2")]
+    pub summary: u32,
+    /// The headline.
+    #[prost(uint32, tag = "3")]
+    pub headline: u32,
 }
 /// A name and its value.
 #[derive(Clone, PartialEq, ::prost::Message)]
