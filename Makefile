@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup demo run test test-rust test-python soak lint fix gen model bench load quality audit clean
+.PHONY: help setup release demo run test test-rust test-python soak lint fix gen model bench load quality audit clean
 
 UV_VERSION := 0.13.9
 UV := $(CURDIR)/.tools/bin/uv
@@ -68,7 +68,10 @@ model: setup ## Rebuild the embedding model from its corpora (CORPORA=folder) an
 bench: setup ## Run the Rust micro-benchmarks
 	@cargo bench --profile $(PROFILE)
 
-load: setup ## Measure speed beside references and write docs/reports/load.md
+release: $(UV) ## Make .venv with the core as it is released (slow to build; the next `make setup` puts the other one back)
+	@$(UV) sync --locked --config-settings-package recalld-sidecar:build-args=--profile=release
+
+load: release ## Measure speed beside references and write docs/reports/load.md
 	@$(BIN)/python -m tests.load.figures --report docs/reports/load
 
 quality: setup ## Measure recall on question sets (DATA=folder) and write docs/reports/quality.md

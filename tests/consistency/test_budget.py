@@ -266,3 +266,13 @@ def test_counts_of_receipts_signatures_and_details(store: Store, name: str) -> N
             assert content.startswith(cut.content)
             assert reference_count(cut.content, encoding) <= 7
             assert cut.truncated == (cut.content != content)
+
+
+def test_a_signature_is_short_whatever_summary_was_given(store: Store) -> None:
+    namespace = ["signature"]
+    for number, text in enumerate(["seat word " * 200, "\u5ea7\u4f4d" * 300, "\U0001f916" * 500, ENGLISH[6]]):
+        store.write(namespace, [pb.WriteItem(content=f"The seat {number}.", summary=text)])
+        store.write(namespace, [pb.WriteItem(content=f"{text} seat {number}")])
+    hits = store.search(namespace, "seat", limit=100).hits
+    assert len(hits) == 8
+    assert [hit.summary for hit in hits if reference_count(hit.summary, "o200k_base") > 80] == []

@@ -219,7 +219,10 @@ impl AnnIndexes {
                 }
             }
             for (row, bytes) in vectors {
-                index.index.add(u64::from(row), &bytes)?;
+                // A step that failed half-way is done again.
+                if !index.index.contains(u64::from(row)) {
+                    index.index.add(u64::from(row), &bytes)?;
+                }
             }
             index.rows.store(to, Ordering::Release);
         }

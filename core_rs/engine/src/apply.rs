@@ -122,13 +122,15 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             .as_ref()
             .map(|n| n.segments.as_slice())
             .unwrap_or_default();
-        let existing = namespace_id(self.schema, self.txn, segments)?;
-        if let Some(applied) = self.repeated(existing, operation)? {
+        let outcome_key = keys::outcome(segments, &operation.idempotency_key);
+        if let Some(applied) = self.repeated(&outcome_key, operation)? {
             return Ok(applied);
         }
+        let existing = namespace_id(self.schema, self.txn, segments)?;
         let now = Micros(operation.at_micros);
         let answer = match &operation.action {
             Some(Action::Put(put)) => {
+                self.check_versions(existing, put, now)?;
                 let ns = existing.map_or_else(|| self.create_namespace(segments), Ok)?;
                 self.put(ns, put, now, terms).map(Answer::Put)?
             }
@@ -152,9 +154,7 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             position: self.position,
             answer,
         };
-        if let Some(ns) = existing.or(namespace_id(self.schema, self.txn, segments)?) {
-            self.remember(ns, operation, &applied)?;
-        }
+        self.remember(&outcome_key, operation, &applied)?;
         Ok(applied)
     }
 
@@ -226,17 +226,16 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
     /// The kept answer of a request that is made again.
     fn repeated(
         &self,
-        ns: Option<NamespaceId>,
+        key: &[u8],
         operation: &storage::Operation,
     ) -> Result<Option<Applied>, EngineError> {
-        let (Some(ns), false) = (ns, operation.idempotency_key.is_empty()) else {
+        if operation.idempotency_key.is_empty() {
+            return Ok(None);
+        }
+        let Some(value) = self.schema.outcomes.get(self.txn, key)? else {
             return Ok(None);
         };
-        let key = keys::named(ns, operation.idempotency_key.as_bytes());
-        let Some(value) = self.schema.outcomes.get(self.txn, &key)? else {
-            return Ok(None);
-        };
-        let damaged = || self.schema.outcomes.damaged(&key);
+        let damaged = || self.schema.outcomes.damaged(key);
         let outcome =
             Outcome::decode(sealed::open(value).ok_or_else(damaged)?).map_err(|_| damaged())?;
         if operation.at_micros.saturating_sub(outcome.at_micros) >= OUTCOME_LIFETIME_MICROS {
@@ -257,14 +256,13 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
     /// Keeps the answer for the request's idempotency key.
     fn remember(
         &mut self,
-        ns: NamespaceId,
+        key: &[u8],
         operation: &storage::Operation,
         applied: &Applied,
     ) -> Result<(), StoreError> {
         if operation.idempotency_key.is_empty() {
             return Ok(());
         }
-        let name = operation.idempotency_key.as_bytes();
         let outcome = Outcome {
             request_digest: operation.request_digest.clone(),
             at_micros: operation.at_micros,
@@ -272,14 +270,9 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             answer: Some(applied.answer.clone()),
         };
         let value = sealed::seal(&outcome.encode_to_vec());
-        self.schema
-            .outcomes
-            .put(self.txn, &keys::named(ns, name), &value)?;
-        self.schema.outcome_times.put(
-            self.txn,
-            &keys::outcome_time(Micros(operation.at_micros), ns, name),
-            &[],
-        )
+        self.schema.outcomes.put(self.txn, key, &value)?;
+        let time = keys::outcome_time(Micros(operation.at_micros), key);
+        self.schema.outcome_times.put(self.txn, &time, &[])
     }
 
     /// The live document of a key, unless it had expired at `now`.
@@ -307,6 +300,33 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         Ok(header.map(|header| (doc, header.id, u64::from(header.version))))
     }
 
+    /// Refuses a put whose items expect other versions, before anything is changed.
+    fn check_versions(
+        &self,
+        ns: Option<NamespaceId>,
+        put: &storage::Put,
+        now: Micros,
+    ) -> Result<(), EngineError> {
+        for (index, item) in put.items.iter().enumerate() {
+            let Some(expected) = item.if_version else {
+                continue;
+            };
+            let key = item.record.as_ref().map_or("", |record| &record.key);
+            let current = match ns {
+                Some(ns) => self.current(self.documents(ns), key, now)?,
+                None => None,
+            };
+            let current = current.map_or(0, |(.., version)| version);
+            if current != expected {
+                return Err(EngineError::VersionConflict {
+                    field: format!("items[{index}].if_version"),
+                    current,
+                });
+            }
+        }
+        Ok(())
+    }
+
     fn put(
         &mut self,
         ns: NamespaceId,
@@ -315,25 +335,6 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         terms: Option<&[Vec<Vec<TermCount>>]>,
     ) -> Result<PutOutcome, EngineError> {
         let docs = self.documents(ns);
-        for (index, item) in put.items.iter().enumerate() {
-            let Some(expected) = item.if_version else {
-                continue;
-            };
-            let key = item
-                .record
-                .as_ref()
-                .map(|record| record.key.as_str())
-                .unwrap_or_default();
-            let current = self
-                .current(docs, key, now)?
-                .map_or(0, |(.., version)| version);
-            if current != expected {
-                return Err(EngineError::VersionConflict {
-                    field: format!("items[{index}].if_version"),
-                    current,
-                });
-            }
-        }
         let mut receipts = Vec::with_capacity(put.items.len());
         for (index, item) in put.items.iter().enumerate() {
             let terms = terms.and_then(|terms| terms.get(index)).map(Vec::as_slice);

@@ -264,12 +264,12 @@ impl Engine {
             let Some(snapshot) = snapshot else {
                 return Ok(Briefed::nothing(token));
             };
-            let ann = self.indexes.get(snapshot.docs.ns);
+            // Never by the approximate index: the same state must give the same bytes whether it is built or not.
             let reference = Micros(snapshot.state.latest_micros);
             let outcome = search::run(
                 snapshot,
                 &self.model,
-                ann.as_deref(),
+                None,
                 &brief.query,
                 reference,
                 deadline,

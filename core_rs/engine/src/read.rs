@@ -38,7 +38,8 @@ impl Snapshot<'_> {
             return Ok(None);
         };
         match u32::try_from(version) {
-            Ok(version) => self.docs.by_version(self.txn, header.id, version),
+            // A version that had an end of its own does not outlive it.
+            Ok(version) => self.unexpired(self.docs.by_version(self.txn, header.id, version)?),
             Err(_) => Ok(None),
         }
     }

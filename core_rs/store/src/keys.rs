@@ -46,7 +46,7 @@ pub fn numbered(ns: NamespaceId, number: u32) -> [u8; 8] {
     key
 }
 
-/// `keys`, `outcomes`, `digests`: a namespace and any bytes.
+/// `keys`, `digests`: a namespace and any bytes.
 pub fn named(ns: NamespaceId, name: &[u8]) -> Vec<u8> {
     let mut key = Vec::with_capacity(4 + name.len());
     key.extend_from_slice(&ns.0.to_be_bytes());
@@ -99,12 +99,24 @@ pub fn read_expiry(key: &[u8]) -> Option<(Micros, Row)> {
     Some((read_instant(at), Row(u32::from_be_bytes(doc))))
 }
 
-/// `outcome_times`.
-pub fn outcome_time(at: Micros, ns: NamespaceId, name: &[u8]) -> Vec<u8> {
-    let mut key = Vec::with_capacity(12 + name.len());
+/// Bytes of the hash of a path at the start of [`outcome`].
+const PATH_HASH_BYTES: usize = 16;
+
+/// `outcomes`: the hash of the namespace's path and the idempotency key. By path and not by number, because a delete
+/// in a namespace that does not exist is answered, and remembered, without making it.
+pub fn outcome<S: AsRef<str>>(segments: &[S], idempotency_key: &str) -> Vec<u8> {
+    let hash = blake3::hash(&path(segments));
+    let mut key = Vec::with_capacity(PATH_HASH_BYTES + idempotency_key.len());
+    key.extend_from_slice(&hash.as_bytes()[..PATH_HASH_BYTES]);
+    key.extend_from_slice(idempotency_key.as_bytes());
+    key
+}
+
+/// `outcome_times`: when, and the key of the outcome.
+pub fn outcome_time(at: Micros, outcome: &[u8]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(INSTANT_BYTES + outcome.len());
     key.extend_from_slice(&instant(at));
-    key.extend_from_slice(&ns.0.to_be_bytes());
-    key.extend_from_slice(name);
+    key.extend_from_slice(outcome);
     key
 }
 

@@ -100,7 +100,26 @@ impl Store {
 
     /// Makes a write transaction durable (synced) and visible.
     pub fn commit(&self, txn: WriteTxn<'_>) -> Result<(), StoreError> {
-        txn.commit().map_err(StoreError::environment)
+        txn.commit()
+            .map_err(|error| match StoreError::environment(error) {
+                StoreError::Io { source }
+                    if source.raw_os_error() == Some(EIO) && self.is_out_of_room() =>
+                {
+                    StoreError::Full { what: "disk" }
+                }
+                error => error,
+            })
+    }
+
+    /// LMDB says EIO when only a part of a write fits on the disk or under the process's file size limit. A device
+    /// that is really at fault says the same, so the room is looked at.
+    fn is_out_of_room(&self) -> bool {
+        let little = |room: u64| room < LITTLE_ROOM;
+        let on_disk = rustix::fs::statvfs(&self.directory)
+            .is_ok_and(|disk| little(disk.f_bavail.saturating_mul(disk.f_frsize)));
+        let length = fs_err::metadata(self.directory.join("data.mdb")).map_or(0, |file| file.len());
+        let limit = rustix::process::getrlimit(rustix::process::Resource::Fsize).current;
+        on_disk || limit.is_some_and(|limit| little(limit.saturating_sub(length)))
     }
 
     /// Bytes of the data file in use, free pages inside it included.
@@ -111,6 +130,11 @@ impl Store {
 
 /// LMDB takes the system's page size; recalld runs where that is 4 KiB.
 const PAGE_BYTES: u64 = 4096;
+
+const EIO: i32 = 5;
+
+/// A transaction writes at most about twice as much.
+const LITTLE_ROOM: u64 = 64 << 20;
 
 /// More than the threads that a sidecar runs; a reader slot costs 64 bytes.
 const MAX_READERS: u32 = 1024;

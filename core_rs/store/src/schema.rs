@@ -47,9 +47,10 @@ schema! {
     namespaces,
     /// ns → `NamespaceState`, sealed.
     namespace_states,
-    /// ns, idempotency key → Outcome, sealed: what a call with this key was answered.
+    /// hash of the namespace's path (16 bytes), idempotency key → `Outcome`, sealed: what a call with this key was
+    /// answered.
     outcomes,
-    /// instant, ns, idempotency key → nothing: the order in which outcomes are forgotten.
+    /// instant, key of the outcome → nothing: the order in which outcomes are forgotten.
     outcome_times,
     /// ns, key → doc of the current version.
     keys,

@@ -17,7 +17,7 @@ const FULL: f64 = 1.0;
 const SUMMARY: f64 = 0.5;
 const HEADLINE: f64 = 0.2;
 /// A passage keeps this share of the value for its place: the best one nearly all of it.
-const PASSAGES: [f64; 3] = [0.8, 0.9, 0.95];
+const PASSAGES: [f64; 3] = [0.9, 0.95, 0.97];
 
 /// Counts the tokens of a memory's forms. The record has its summary and headline already.
 pub(crate) fn measure(record: &Record, content: &str, encoding: Encoding) -> FormTokens {
@@ -160,11 +160,12 @@ fn quote(scored: &Scored, record: &Record, content: &str, count: usize) -> Strin
         } else if !text.is_empty() {
             text.push(' ');
         }
-        text.push_str(&render::one_line(passage));
+        text.push_str(passage);
         next = index + 1;
     }
     if (next as usize) < record.passages.len() {
         text.push_str(" …");
     }
-    text
+    // Only now: a tag of ours might be put together from the end of one passage and the beginning of the next.
+    render::one_line(&text)
 }

@@ -30,9 +30,11 @@ pub(crate) struct Packed {
     pub(crate) fingerprint: String,
 }
 
-/// Value of a memory in millionths: relevance says whether it helps at all, the score how much it should count.
+/// Value of a memory. The packer adds values up, so they must behave like chances to help: relevance itself is far too
+/// high for an average memory, and many cheap headlines would crowd out the one that answers.
+/// `docs/decisions/0004-briefs.md` has the sweep.
 fn worth(scored: &Scored) -> f64 {
-    scored.relevance * scored.score * 1e6
+    scored.relevance.powi(4) * scored.score * 1e9
 }
 
 /// Packs what a search found.
