@@ -68,11 +68,16 @@ model: setup ## Rebuild the embedding model from its corpora (CORPORA=folder) an
 bench: setup ## Run the Rust micro-benchmarks
 	@cargo bench --profile $(PROFILE)
 
-release: $(UV) ## Make .venv with the core as it is released (slow to build; the next `make setup` puts the other one back)
-	@$(UV) sync --locked --config-settings-package recalld-sidecar:build-args=--profile=release
+# The core as it is released, in a copy of the package of its own: `fast` has the checks of a debug build.
+RELEASE := $(CURDIR)/.cache/release
+
+release: setup ## Build the core as it is released into .cache/release (slow: fat LTO)
+	@cargo build --release -p recalld-python --features pyo3/extension-module
+	@rm -rf $(RELEASE) && mkdir -p $(RELEASE) && cp -r sidecar/recalld_sidecar $(RELEASE)
+	@cp target/release/lib_core.so $(RELEASE)/recalld_sidecar/_core.abi3.so
 
 load: release ## Measure speed beside references and write docs/reports/load.md
-	@$(BIN)/python -m tests.load.figures --report docs/reports/load
+	@PYTHONPATH=$(RELEASE) $(BIN)/python -m tests.load.figures --report docs/reports/load
 
 quality: setup ## Measure recall on question sets (DATA=folder) and write docs/reports/quality.md
 	@$(BIN)/python -m tests.quality.evaluate --report docs/reports/quality $(if $(DATA),--data $(DATA))
