@@ -4,7 +4,7 @@
 //! search that finds none scans instead; one that finds an index scans the rows the index does not hold yet. Nothing
 //! here is needed for a right answer.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -56,7 +56,8 @@ pub(crate) struct AnnIndexes {
     /// Passages from which a namespace gets one.
     index_after: u32,
     indexes: RwLock<HashMap<NamespaceId, Arc<AnnIndex>>>,
-    wake: Mutex<bool>,
+    /// Namespaces to look at.
+    due: Mutex<BTreeSet<NamespaceId>>,
     woken: Condvar,
     stopping: AtomicBool,
 }
@@ -74,7 +75,7 @@ impl AnnIndexes {
             dimensions,
             index_after,
             indexes: RwLock::default(),
-            wake: Mutex::new(true),
+            due: Mutex::default(),
             woken: Condvar::new(),
             stopping: AtomicBool::new(false),
         }
@@ -84,45 +85,58 @@ impl AnnIndexes {
         self.indexes.read().get(&ns).cloned()
     }
 
-    /// Something was written.
-    pub(crate) fn notify(&self) {
-        *self.wake.lock() = true;
-        self.woken.notify_one();
+    /// Something was written to these namespaces, which now have so many passages.
+    pub(crate) fn notify(&self, touched: &[(NamespaceId, u64)]) {
+        let large = touched
+            .iter()
+            .filter(|(ns, passages)| {
+                *passages >= u64::from(self.index_after) || self.get(*ns).is_some()
+            })
+            .map(|(ns, _)| *ns);
+        let mut due = self.due.lock();
+        due.extend(large);
+        if !due.is_empty() {
+            self.woken.notify_one();
+        }
     }
 
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Relaxed);
-        self.notify();
+        drop(self.due.lock());
+        self.woken.notify_one();
     }
 
     fn stopping(&self) -> bool {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Builds until told to stop.
+    /// Builds until told to stop: first what the directory holds, then what is written.
     pub(crate) fn run(&self, store: &Store) {
-        while !self.stopping() {
-            {
-                let mut wake = self.wake.lock();
-                while !*wake {
-                    self.woken.wait(&mut wake);
-                }
-                *wake = false;
+        match self.large_namespaces(store) {
+            Ok(large) => self.due.lock().extend(large),
+            Err(error) => {
+                tracing::warn!(%error, "large namespaces could not be listed; searches scan");
             }
-            if let Err(error) = self.bring_up_to_date(store) {
+        }
+        while let Some(ns) = self.next() {
+            if let Err(error) = self.update(store, ns) {
                 tracing::warn!(%error, "an approximate index could not be built; searches scan instead");
             }
         }
     }
 
-    fn bring_up_to_date(&self, store: &Store) -> Result<(), EngineError> {
-        for ns in self.large_namespaces(store)? {
+    /// Waits for a namespace to look at; None when told to stop.
+    fn next(&self) -> Option<NamespaceId> {
+        let mut due = self.due.lock();
+        loop {
             if self.stopping() {
-                break;
+                return None;
             }
-            self.update(store, ns)?;
+            if let Some(ns) = due.pop_first() {
+                return Some(ns);
+            }
+            self.woken.wait(&mut due);
         }
-        Ok(())
     }
 
     /// Namespaces with more rows than `index_after`.

@@ -158,8 +158,9 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         Ok(applied)
     }
 
-    /// Writes what was gathered. Nothing may be applied afterwards.
-    pub(crate) fn finish(self) -> Result<Position, StoreError> {
+    /// Writes what was gathered: the position, and the namespaces that were touched with their passages. Nothing may
+    /// be applied afterwards.
+    pub(crate) fn finish(self) -> Result<(Position, Vec<(NamespaceId, u64)>), StoreError> {
         let Self {
             schema,
             txn,
@@ -168,7 +169,9 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             states,
             ..
         } = self;
+        let mut touched = Vec::with_capacity(states.len());
         for (ns, state) in states {
+            touched.push((ns, state.passages));
             schema.namespace_states.put(
                 txn,
                 &keys::namespace(ns),
@@ -181,7 +184,7 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         schema
             .meta
             .put(txn, keys::META_MEMORIES, &memories.to_be_bytes())?;
-        Ok(position)
+        Ok((position, touched))
     }
 
     fn documents(&self, ns: NamespaceId) -> Documents<'s> {

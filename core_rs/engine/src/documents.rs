@@ -2,15 +2,17 @@
 //!
 //! Everything here is deterministic and happens inside the one write transaction.
 
+use std::collections::BTreeMap;
+
 use prost::Message;
 use recalld_proto::storage::v1 as storage;
 use recalld_store::codec::header::Header;
 use recalld_store::codec::postings::{self, FULL_BYTES, Posting};
-use recalld_store::codec::rows::{self, RowFacts};
+use recalld_store::codec::rows::{self, ROWS_PER_BLOCK, RowFacts};
 use recalld_store::codec::sealed;
 use recalld_store::ids::{MemoryId, Micros, NamespaceId, Row};
-use recalld_store::{Schema, StoreError, Txn, WriteTxn, keys};
-use recalld_vector::{row_bytes, rows_per_block};
+use recalld_store::{Schema, StoreError, Table, Txn, WriteTxn, keys};
+use recalld_vector::{ROW_HEADER, row_bytes, rows_per_block};
 
 use crate::indexed::{self, TermCount};
 use crate::{attributes, kinds};
@@ -193,37 +195,27 @@ impl Documents<'_> {
                 .put(txn, &keys::expiry(ns, expires_at, doc), &[])?;
         }
         attributes::update(txn, schema, ns, doc, record, true)?;
-        let mut weight = Weight {
-            content_tokens: u64::from(record.tokens_o200k),
-            ..Weight::default()
-        };
         let length: u32 = terms.iter().map(|terms| count(terms)).sum();
-        weight.terms = u64::from(length);
-        for (index, terms) in terms.iter().enumerate() {
-            let row = Row(doc.0 + index as u32);
-            self.set_facts(
-                txn,
-                row,
-                RowFacts {
-                    terms: length,
-                    offset: index as u32,
-                    alive: true,
-                },
-            )?;
-            self.set_vector(txn, row, vectors.get(index))?;
+        self.edit_facts(txn, doc, terms.len(), length, true)?;
+        self.edit_vectors(txn, doc, terms.len(), vectors)?;
+        let mut by_term: BTreeMap<&str, Vec<Posting>> = BTreeMap::new();
+        for (row, terms) in (doc.0..).zip(*terms) {
             for (term, frequency) in terms {
-                self.add_posting(
-                    txn,
-                    term,
-                    Posting {
-                        row: row.0,
-                        frequency: *frequency,
-                    },
-                )?;
+                let posting = Posting {
+                    row,
+                    frequency: *frequency,
+                };
+                by_term.entry(term).or_default().push(posting);
             }
-            weight.passages += 1;
         }
-        Ok(weight)
+        for (term, postings) in by_term {
+            self.add_postings(txn, term, &postings)?;
+        }
+        Ok(Weight {
+            passages: terms.len() as u64,
+            terms: u64::from(length),
+            content_tokens: u64::from(record.tokens_o200k),
+        })
     }
 
     /// Takes a live document out of everything that searches read. Its header, record and content stay.
@@ -236,35 +228,25 @@ impl Documents<'_> {
                 .expiry
                 .delete(txn, &keys::expiry(ns, Micros(at), doc))?;
         }
-        if !record.digest.is_empty() {
+        // What was written again after it had expired has the digest now.
+        if !record.digest.is_empty() && self.by_digest(txn, &record.digest)? == Some(doc) {
             schema
                 .digests
                 .delete(txn, &keys::named(ns, &record.digest))?;
         }
         attributes::update(txn, schema, ns, doc, &record, false)?;
-        let mut weight = Weight {
-            content_tokens: u64::from(record.tokens_o200k),
-            ..Weight::default()
-        };
-        for (index, terms) in terms.iter().enumerate() {
-            let row = Row(doc.0 + index as u32);
-            self.set_facts(
-                txn,
-                row,
-                RowFacts {
-                    terms: 0,
-                    offset: index as u32,
-                    alive: false,
-                },
-            )?;
-            self.set_vector(txn, row, None)?;
+        self.edit_facts(txn, doc, terms.len(), 0, false)?;
+        self.edit_vectors(txn, doc, terms.len(), &[])?;
+        for (row, terms) in (doc.0..).zip(&terms) {
             for (term, _) in terms {
-                self.remove_posting(txn, term, row)?;
+                self.remove_posting(txn, term, Row(row))?;
             }
-            weight.passages += 1;
-            weight.terms += u64::from(count(terms));
         }
-        Ok(weight)
+        Ok(Weight {
+            passages: terms.len() as u64,
+            terms: terms.iter().map(|terms| u64::from(count(terms))).sum(),
+            content_tokens: u64::from(record.tokens_o200k),
+        })
     }
 
     /// Removes a memory with all its versions. Answers what its live version weighed, and how many versions went.
@@ -296,52 +278,85 @@ impl Documents<'_> {
         Ok((weight, versions.len() as u64))
     }
 
-    fn set_facts(
+    /// Sets the facts of a document's rows.
+    fn edit_facts(
         &self,
         txn: &mut WriteTxn<'_>,
-        row: Row,
-        facts: RowFacts,
+        doc: Row,
+        passages: usize,
+        terms: u32,
+        alive: bool,
     ) -> Result<(), StoreError> {
-        let (block, index) = rows::locate(row.0);
-        let key = keys::numbered(self.ns, block);
-        let mut bytes = self
-            .schema
-            .rows
-            .get(txn, &key)?
-            .unwrap_or_default()
-            .to_vec();
-        rows::set(&mut bytes, index, facts);
-        self.schema.rows.put(txn, &key, &bytes)
+        let per_block = ROWS_PER_BLOCK as u32;
+        self.edit_blocks(
+            txn,
+            &self.schema.rows,
+            (doc, passages),
+            per_block,
+            |block, place, index| {
+                let facts = RowFacts {
+                    terms,
+                    offset: index as u32,
+                    alive,
+                };
+                rows::set(block, place, facts);
+            },
+        )
     }
 
-    fn set_vector(
+    /// Sets the vectors of a document's rows; those that are not given become none.
+    fn edit_vectors(
         &self,
         txn: &mut WriteTxn<'_>,
-        row: Row,
-        vector: Option<&storage::Vector>,
+        doc: Row,
+        passages: usize,
+        vectors: &[storage::Vector],
     ) -> Result<(), StoreError> {
-        let (block, index) = self.vector_place(row);
-        let key = keys::numbered(self.ns, block);
         let size = row_bytes(self.dimensions);
-        let mut bytes = self
-            .schema
-            .vectors
-            .get(txn, &key)?
-            .unwrap_or_default()
-            .to_vec();
-        let (start, end) = (index * size, (index + 1) * size);
-        if bytes.len() < end {
-            bytes.resize(end, 0);
-        }
-        let target = &mut bytes[start..end];
-        match vector {
-            Some(vector) if vector.values.len() == self.dimensions => {
-                target[..4].copy_from_slice(&vector.scale.to_le_bytes());
-                target[4..].copy_from_slice(&vector.values);
+        let per_block = rows_per_block(self.dimensions) as u32;
+        self.edit_blocks(
+            txn,
+            &self.schema.vectors,
+            (doc, passages),
+            per_block,
+            |block, place, index| {
+                let (start, end) = (place * size, (place + 1) * size);
+                if block.len() < end {
+                    block.resize(end, 0);
+                }
+                let target = &mut block[start..end];
+                match vectors.get(index) {
+                    Some(vector) if vector.values.len() == self.dimensions => {
+                        target[..ROW_HEADER].copy_from_slice(&vector.scale.to_le_bytes());
+                        target[ROW_HEADER..].copy_from_slice(&vector.values);
+                    }
+                    _ => target.fill(0),
+                }
+            },
+        )
+    }
+
+    /// Changes a document's rows in a table of blocks, each block read and written once. `edit` gets the block, the
+    /// row's place in it, and its number in the document.
+    fn edit_blocks(
+        &self,
+        txn: &mut WriteTxn<'_>,
+        table: &Table,
+        (doc, passages): (Row, usize),
+        per_block: u32,
+        mut edit: impl FnMut(&mut Vec<u8>, usize, usize),
+    ) -> Result<(), StoreError> {
+        let mut rows = (doc.0..).zip(0..passages).peekable();
+        while let Some(&(first, _)) = rows.peek() {
+            let number = first / per_block;
+            let key = keys::numbered(self.ns, number);
+            let mut block = table.get(txn, &key)?.unwrap_or_default().to_vec();
+            while let Some((row, index)) = rows.next_if(|(row, _)| row / per_block == number) {
+                edit(&mut block, (row % per_block) as usize, index);
             }
-            _ => target.fill(0),
+            table.put(txn, &key, &block)?;
         }
-        self.schema.vectors.put(txn, &key, &bytes)
+        Ok(())
     }
 
     /// Block and index in it of a row's vector.
@@ -387,27 +402,53 @@ impl Documents<'_> {
         Ok(first.map(|first| (Row(first), block)))
     }
 
-    fn add_posting(
+    /// Adds postings whose rows are in order and after all others of the term.
+    fn add_postings(
         &self,
         txn: &mut WriteTxn<'_>,
         term: &str,
-        posting: Posting,
+        added: &[Posting],
     ) -> Result<(), StoreError> {
-        let (first, block) = match self.posting_block(txn, term, Row(posting.row))? {
-            Some((first, block)) if block.len() < FULL_BYTES => {
-                let mut block = block.to_vec();
-                postings::append(&mut block, posting).ok_or_else(|| {
-                    self.schema
-                        .postings
-                        .damaged(&keys::postings(self.ns, term, first))
-                })?;
-                (first, block)
-            }
-            _ => (Row(posting.row), postings::start(posting)),
+        let Some(first) = added.first() else {
+            return Ok(());
         };
+        let mut open = self
+            .posting_block(txn, term, Row(first.row))?
+            .filter(|(_, block)| block.len() < FULL_BYTES)
+            .map(|(first, block)| (first, block.to_vec()));
+        for &posting in added {
+            match &mut open {
+                Some((first, block)) if block.len() < FULL_BYTES => {
+                    postings::append(block, posting).ok_or_else(|| {
+                        self.schema
+                            .postings
+                            .damaged(&keys::postings(self.ns, term, *first))
+                    })?;
+                }
+                full => {
+                    if let Some((first, block)) = full.take() {
+                        self.put_postings(txn, term, first, &block)?;
+                    }
+                    *full = Some((Row(posting.row), postings::start(posting)));
+                }
+            }
+        }
+        match open {
+            Some((first, block)) => self.put_postings(txn, term, first, &block),
+            None => Ok(()),
+        }
+    }
+
+    fn put_postings(
+        &self,
+        txn: &mut WriteTxn<'_>,
+        term: &str,
+        first: Row,
+        block: &[u8],
+    ) -> Result<(), StoreError> {
         self.schema
             .postings
-            .put(txn, &keys::postings(self.ns, term, first), &block)
+            .put(txn, &keys::postings(self.ns, term, first), block)
     }
 
     fn remove_posting(

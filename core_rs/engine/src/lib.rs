@@ -113,7 +113,7 @@ impl Engine {
             dimensions,
             progress.clone(),
             options.max_queued_writes,
-            move || notified.notify(),
+            move |touched| notified.notify(touched),
         )?);
         let maintenance = Maintenance::start(
             store.clone(),

@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
 use parking_lot::{Condvar, Mutex};
 use recalld_proto::storage::v1::operation::Action;
 use recalld_proto::storage::v1::{self as storage};
-use recalld_store::ids::{Micros, Position};
+use recalld_store::ids::{Micros, NamespaceId, Position};
 use recalld_store::{Store, StoreError};
 
 use crate::apply::{self, Applied, Applier};
@@ -91,13 +91,14 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Starts the thread. `committed` is called after each commit, on the writer's thread.
+    /// Starts the thread. `committed` is called after each commit, on the writer's thread, with the namespaces that it
+    /// touched and their passages.
     pub(crate) fn start(
         store: Arc<Store>,
         dimensions: usize,
         progress: Arc<Progress>,
         max_queued: usize,
-        committed: impl Fn() + Send + 'static,
+        committed: impl Fn(&[(NamespaceId, u64)]) + Send + 'static,
     ) -> Result<Self, EngineError> {
         let (queue, jobs) = bounded(max_queued);
         let queued_bytes = Arc::new(AtomicUsize::new(0));
@@ -166,6 +167,9 @@ impl Writer {
     }
 }
 
+/// Answers of a batch, and the namespaces that it touched with their passages.
+type Transacted = (Vec<Result<Applied, EngineError>>, Vec<(NamespaceId, u64)>);
+
 struct WriterThread {
     store: Arc<Store>,
     dimensions: usize,
@@ -175,7 +179,7 @@ struct WriterThread {
 }
 
 impl WriterThread {
-    fn run(self, committed: impl Fn()) {
+    fn run(self, committed: impl Fn(&[(NamespaceId, u64)])) {
         while let Ok(first) = self.jobs.recv() {
             let mut bytes = first.job.bytes;
             let mut batch = vec![first];
@@ -193,10 +197,10 @@ impl WriterThread {
 
     /// Applies a batch in one transaction. When something other than a caller's mistake fails, nothing of the batch
     /// is kept and each operation is tried in a transaction of its own, so that one cannot fail the others.
-    fn commit(&self, batch: Vec<Queued>, committed: &impl Fn()) {
+    fn commit(&self, batch: Vec<Queued>, committed: &impl Fn(&[(NamespaceId, u64)])) {
         match self.transact(&batch) {
-            Ok(answers) => {
-                committed();
+            Ok((answers, touched)) => {
+                committed(&touched);
                 for (queued, answer) in batch.into_iter().zip(answers) {
                     // The caller may have left at its deadline.
                     let _ = queued.reply.send(answer);
@@ -217,7 +221,7 @@ impl WriterThread {
     }
 
     /// The answers of a batch that is durable now; or the error for which all of it was dropped.
-    fn transact(&self, batch: &[Queued]) -> Result<Vec<Result<Applied, EngineError>>, EngineError> {
+    fn transact(&self, batch: &[Queued]) -> Result<Transacted, EngineError> {
         let mut txn = self.store.write()?;
         let mut applier = Applier::new(self.store.schema(), self.dimensions, &mut txn)?;
         let mut answers = Vec::with_capacity(batch.len());
@@ -247,10 +251,10 @@ impl WriterThread {
                 Err(error) => return Err(error),
             }
         }
-        let position = applier.finish()?;
+        let (position, touched) = applier.finish()?;
         self.store.commit(txn)?;
         self.progress.advance(position);
-        Ok(answers)
+        Ok((answers, touched))
     }
 
     /// The operation with the memories that its filter selects now.
