@@ -210,7 +210,6 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             .put(self.txn, &keys::path(segments), &keys::namespace(ns))?;
         let state = NamespaceState {
             segments: segments.to_vec(),
-            latest_micros: i64::MIN,
             ..Default::default()
         };
         self.states.insert(ns, state);
@@ -425,7 +424,6 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         state.passages += weight.passages;
         state.terms += weight.terms;
         state.content_tokens += weight.content_tokens;
-        state.latest_micros = state.latest_micros.max(record.occurred_at_micros);
         self.memories += 1;
         Ok(receipt(outcome, id, version))
     }
@@ -523,10 +521,17 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         if let Some(ns) = ns {
             let docs = self.documents(ns);
             let mut ids = Vec::new();
-            for doc in expired(self.schema, self.txn, ns, now)?.take(sweep.limit as usize) {
-                if let Some(header) = docs.header(self.txn, doc?)? {
-                    ids.push(header.id);
+            let mut orphans = Vec::new();
+            for due in expired(self.schema, self.txn, ns, now)?.take(sweep.limit as usize) {
+                let (at, doc) = due?;
+                match docs.header(self.txn, doc)? {
+                    Some(header) => ids.push(header.id),
+                    None => orphans.push(keys::expiry(ns, at, doc)),
                 }
+            }
+            // Without a document there is nothing to sweep; the entry must not be met for ever.
+            for key in orphans {
+                self.schema.expiry.delete(self.txn, &key)?;
             }
             for id in ids {
                 outcome.deleted_versions += self.remove_memory(docs, id)?;
@@ -553,12 +558,10 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             let (at, name) = time.split_at(keys::INSTANT_BYTES);
             // A key that was used again after its time has a newer outcome, which stays.
             let newer = match self.schema.outcomes.get(self.txn, name)? {
-                Some(value) => {
-                    let damaged = || self.schema.outcomes.damaged(name);
-                    let outcome = Outcome::decode(sealed::open(value).ok_or_else(damaged)?)
-                        .map_err(|_| damaged())?;
-                    keys::instant(Micros(outcome.at_micros))[..] > *at
-                }
+                // A damaged one is of no use to anybody.
+                Some(value) => sealed::open(value)
+                    .and_then(|bytes| Outcome::decode(bytes).ok())
+                    .is_some_and(|outcome| keys::instant(Micros(outcome.at_micros))[..] > *at),
                 None => true,
             };
             if !newer {
@@ -570,13 +573,13 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
     }
 }
 
-/// Live documents of a namespace that have expired at `now`, in the order of it.
+/// Live documents of a namespace that have expired at `now` with the instants at which they did, in that order.
 pub(crate) fn expired<'t>(
     schema: &'t Schema,
     txn: &'t Txn<'_>,
     ns: NamespaceId,
     now: Micros,
-) -> Result<impl Iterator<Item = Result<Row, StoreError>> + use<'t>, StoreError> {
+) -> Result<impl Iterator<Item = Result<(Micros, Row), StoreError>> + use<'t>, StoreError> {
     let from = keys::namespace(ns);
     let to = keys::expiry(ns, now, Row(u32::MAX));
     let entries = schema.expiry.range(
@@ -586,8 +589,6 @@ pub(crate) fn expired<'t>(
     )?;
     Ok(entries.map(move |entry| {
         let (key, _) = entry?;
-        keys::read_expiry(key)
-            .map(|(_, doc)| doc)
-            .ok_or_else(|| schema.expiry.damaged(key))
+        keys::read_expiry(key).ok_or_else(|| schema.expiry.damaged(key))
     }))
 }

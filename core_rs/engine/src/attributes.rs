@@ -24,6 +24,8 @@ const BOOL: u8 = 1;
 const NUMBER: u8 = 2;
 const TEXT: u8 = 3;
 const TIME: u8 = 4;
+/// A list or a map, for `exists`: after all types that can be compared.
+const CONTAINER: u8 = 5;
 
 /// A value of a field, as it is indexed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -176,13 +178,13 @@ fn add_metadata(all: &mut Vec<Attribute>, path: &str, value: &Value) {
             for value in &list.values {
                 add_metadata(all, path, value);
             }
-            return;
+            vec![CONTAINER]
         }
         Some(ValueKind::MapValue(map)) => {
             for (name, value) in &map.fields {
                 add_metadata(all, &format!("{path}.{name}"), value);
             }
-            return;
+            vec![CONTAINER]
         }
     };
     all.push(Attribute {
@@ -226,13 +228,13 @@ pub(crate) fn update(
 }
 
 /// Answers filters in one namespace of one snapshot.
-pub(crate) struct Evaluator<'t> {
-    pub(crate) txn: &'t Txn<'t>,
+pub(crate) struct Evaluator<'t, 'e> {
+    pub(crate) txn: &'t Txn<'e>,
     pub(crate) schema: &'t Schema,
     pub(crate) ns: NamespaceId,
 }
 
-impl Evaluator<'_> {
+impl Evaluator<'_, '_> {
     /// The documents that a selection allows; None: all.
     pub(crate) fn select(
         &self,
@@ -294,6 +296,19 @@ impl Evaluator<'_> {
             Filter::Not(filter) => Ok(self.every()? - self.filter(filter)?),
             Filter::Test { field, test } => self.test(field, test),
         }
+    }
+
+    /// The latest `occurred_at` of a live document; None when there is none.
+    pub(crate) fn newest(&self) -> Result<Option<Micros>, StoreError> {
+        let mut times = keys::field(self.ns, &index_name(&Field::OccurredAt));
+        times.push(TIME);
+        let mut behind = times.clone();
+        behind.push(u8::MAX);
+        let last = self.schema.attributes.at_or_before(self.txn, &behind)?;
+        Ok(last.and_then(|(key, _)| {
+            let instant = key.strip_prefix(&times[..])?.first_chunk()?;
+            Some(keys::read_instant(*instant))
+        }))
     }
 
     /// Every live document.

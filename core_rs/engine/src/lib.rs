@@ -265,7 +265,7 @@ impl Engine {
                 return Ok(Briefed::nothing(token));
             };
             // Never by the approximate index: the same state must give the same bytes whether it is built or not.
-            let reference = Micros(snapshot.state.latest_micros);
+            let reference = snapshot.evaluator().newest()?.unwrap_or(now);
             let outcome = search::run(
                 snapshot,
                 &self.model,

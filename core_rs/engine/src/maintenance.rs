@@ -104,7 +104,7 @@ pub(crate) fn sweep(
             submit(writer, namespace, now)?;
         }
     }
-    if outcomes_due(store, now)? {
+    while !stopping.load(Ordering::Relaxed) && outcomes_due(store, now)? {
         submit(writer, Namespace(Vec::new()), now)?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use recalld_proto::storage::v1::{Operation, StoreIdentity};
 use recalld_store::codec::sealed;
 use recalld_store::{OpenOptions, Store, StoreError};
 
-use crate::apply::Applier;
+use crate::apply::{self, Applier};
 use crate::{EngineError, EngineOptions, open_store};
 
 /// Operations of one transaction.
@@ -25,6 +25,13 @@ pub fn replay(options: &EngineOptions, target: &Path) -> Result<StoreIdentity, E
         identity: identity.clone(),
     };
     let store = Store::open(target, &open)?;
+    if apply::position(store.schema(), &*store.read()?)?.0 != 0 {
+        let error = format!("{} is not empty", target.display());
+        return Err(StoreError::Io {
+            source: std::io::Error::new(std::io::ErrorKind::AlreadyExists, error),
+        }
+        .into());
+    }
     let read = source.read()?;
     let journal = &source.schema().journal;
     let mut entries = journal.all(&read)?.peekable();

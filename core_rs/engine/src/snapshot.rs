@@ -42,7 +42,7 @@ impl<'t> Snapshot<'t> {
         })
     }
 
-    pub(crate) fn evaluator(&self) -> Evaluator<'t> {
+    pub(crate) fn evaluator(&self) -> Evaluator<'t, 't> {
         Evaluator {
             txn: self.txn,
             schema: self.docs.schema,
@@ -53,19 +53,13 @@ impl<'t> Snapshot<'t> {
     /// Live documents that have expired.
     pub(crate) fn expired(&self) -> Result<RoaringBitmap, StoreError> {
         apply::expired(self.docs.schema, self.txn, self.docs.ns, self.now)?
-            .map(|doc| doc.map(|doc| doc.0))
+            .map(|due| due.map(|(_, doc)| doc.0))
             .collect()
     }
 
     /// Ids of the live, unexpired memories that satisfy a filter.
     pub(crate) fn selected(&self, filter: &Filter) -> Result<Vec<MemoryId>, StoreError> {
-        let mut ids = Vec::new();
-        for doc in self.evaluator().filter(filter)? - self.expired()? {
-            if let Some(header) = self.docs.header(self.txn, Row(doc))? {
-                ids.push(header.id);
-            }
-        }
-        Ok(ids)
+        selected(self.docs, self.txn, filter, self.now)
     }
 
     /// The facts of all rows, to be read in place.
@@ -118,6 +112,27 @@ impl<'t> Snapshot<'t> {
         }
         Ok(())
     }
+}
+
+/// Ids of the memories of a namespace that are live, have not expired at `now`, and satisfy a filter.
+pub(crate) fn selected(
+    docs: Documents<'_>,
+    txn: &Txn<'_>,
+    filter: &Filter,
+    now: Micros,
+) -> Result<Vec<MemoryId>, StoreError> {
+    let Documents { schema, ns, .. } = docs;
+    let mut set = Evaluator { txn, schema, ns }.filter(filter)?;
+    for due in apply::expired(schema, txn, ns, now)? {
+        set.remove(due?.1.0);
+    }
+    let mut ids = Vec::new();
+    for doc in set {
+        if let Some(header) = docs.header(txn, Row(doc))? {
+            ids.push(header.id);
+        }
+    }
+    Ok(ids)
 }
 
 /// Facts of the rows of a namespace.

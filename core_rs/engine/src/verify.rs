@@ -48,8 +48,18 @@ pub fn verify(options: &EngineOptions) -> Result<Vec<Problem>, EngineError> {
         let checked = Snapshot::of(&txn, schema, ns, model.dimensions(), Micros(i64::MIN))
             .and_then(|snapshot| namespace(&snapshot, &mut problems));
         match checked {
-            // What is damaged is listed already, by its table.
-            Ok(()) | Err(StoreError::Damaged { .. }) => {}
+            Ok(()) => {}
+            Err(error @ StoreError::Damaged { .. }) => {
+                let location = error.to_string();
+                // A sealed value that is damaged is listed already.
+                if problems.iter().all(|problem| problem.location != location) {
+                    problems.push(Problem {
+                        location,
+                        what: "what is derived from it could not be checked".to_owned(),
+                        fix: RESTORE.to_owned(),
+                    });
+                }
+            }
             Err(error) => return Err(error.into()),
         }
     }

@@ -16,9 +16,10 @@ use recalld_store::ids::{Micros, NamespaceId, Position};
 use recalld_store::{Store, StoreError};
 
 use crate::apply::{self, Applied, Applier};
+use crate::documents::Documents;
 use crate::filter::Filter;
 use crate::indexed::TermCount;
-use crate::snapshot::Snapshot;
+use crate::snapshot;
 use crate::{Deadline, EngineError};
 
 /// Most operations of one transaction.
@@ -272,9 +273,13 @@ impl WriterThread {
             .unwrap_or_default();
         let ns = apply::namespace_id(self.store.schema(), applier.txn(), segments)?;
         if let (Some(ns), Some(Action::Remove(remove))) = (ns, &mut operation.action) {
-            let (schema, now) = (self.store.schema(), Micros(operation.at_micros));
-            let snapshot = Snapshot::of(applier.txn(), schema, ns, self.dimensions, now)?;
-            for id in snapshot.selected(filter)? {
+            let docs = Documents {
+                schema: self.store.schema(),
+                ns,
+                dimensions: self.dimensions,
+            };
+            let now = Micros(operation.at_micros);
+            for id in snapshot::selected(docs, applier.txn(), filter, now)? {
                 remove.selected.push(id.0.to_vec());
             }
         }

@@ -230,7 +230,13 @@ fn holds(filter: &Filter, key: &str, item: &NewMemory) -> bool {
                         .iter()
                         .any(|w| compare(value, w) == Some(std::cmp::Ordering::Equal))
                 }),
-                Test::Exists(wanted) => values.is_empty() != *wanted,
+                Test::Exists(wanted) => {
+                    let present = match field {
+                        Field::Metadata(path) => item.metadata.contains_key(path),
+                        _ => !values.is_empty(),
+                    };
+                    present == *wanted
+                }
                 Test::Prefix(prefix) => any(
                     &|value| matches!(value, Scalar::Text(text) if text.starts_with(prefix.as_str())),
                 ),
@@ -362,4 +368,66 @@ fn kinds_tags_and_times_narrow_together() {
         },
     );
     assert_eq!(found, BTreeSet::from(["a".to_owned()]));
+}
+
+#[test]
+fn lists_and_maps_are_present_even_when_empty() {
+    let bench = Bench::new();
+    let map = value(Kind::MapValue(recalld_proto::v1::ValueMap {
+        fields: BTreeMap::from([("id".to_owned(), value(Kind::IntValue(1)))]),
+    }));
+    let with = |key: &str, metadata: Value| NewMemory {
+        metadata: BTreeMap::from([("m".to_owned(), metadata)]),
+        ..memory(key, "A common sentence.")
+    };
+    let items = vec![
+        with("map", map),
+        with("empty", value(Kind::ListValue(ValueList::default()))),
+        memory("none", "A common sentence."),
+    ];
+    bench.put(&ns(&["f"]), items);
+    let exists = |path: &str, wanted: bool| {
+        let field = Field::Metadata(path.to_owned());
+        let filter = Filter::Test {
+            field,
+            test: Test::Exists(wanted),
+        };
+        found(&bench, &selecting(&filter))
+            .into_iter()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(exists("m", true), ["empty", "map"]);
+    assert_eq!(exists("m", false), ["none"]);
+    assert_eq!(exists("m.id", true), ["map"]);
+}
+
+#[test]
+fn long_texts_are_equal_only_to_themselves() {
+    let bench = Bench::new();
+    let uri = |end: &str| format!("{}{end}", "u".repeat(128));
+    let items = ["", "a", "b"].map(|end| NewMemory {
+        sources: vec![Source {
+            uri: uri(end),
+            ..Source::default()
+        }],
+        ..memory(&format!("k{end}"), "A common sentence.")
+    });
+    bench.put(&ns(&["f"]), items.to_vec());
+    for end in ["", "a", "b"] {
+        let test = Test::OneOf(vec![Scalar::Text(uri(end))]);
+        let filter = Filter::Test {
+            field: Field::SourceUri,
+            test,
+        };
+        assert_eq!(
+            found(&bench, &selecting(&filter)),
+            BTreeSet::from([format!("k{end}")])
+        );
+    }
+    let after = Test::Range(Bound::Excluded(Scalar::Text(uri(""))), Bound::Unbounded);
+    let filter = Filter::Test {
+        field: Field::SourceUri,
+        test: after,
+    };
+    assert_eq!(found(&bench, &selecting(&filter)).len(), 2);
 }

@@ -386,3 +386,48 @@ fn sweeping_removes_what_expired_and_nothing_else() {
     assert_eq!(recalld_engine::verify::verify(&options).unwrap(), []);
     drop(directory);
 }
+
+#[test]
+fn a_namespace_of_the_longest_path_works() {
+    let bench = Bench::new();
+    let longest = |end: &str| {
+        let mut segments = vec!["s".repeat(128); 7];
+        segments.push(format!("{}{end}", "s".repeat(127)));
+        recalld_engine::types::Namespace(segments)
+    };
+    bench.put(&longest("a"), vec![memory("k", "The heron of a.")]);
+    bench.put(&longest("b"), vec![memory("k", "The heron of b.")]);
+    let bench = bench.reopen();
+    assert_eq!(bench.contents(&longest("a"), &["k"]), ["The heron of a."]);
+    assert_eq!(bench.contents(&longest("b"), &["k"]), ["The heron of b."]);
+}
+
+#[test]
+fn what_is_gone_leaves_no_trace_in_a_brief() {
+    let bench = Bench::new();
+    let event = |key: &str, days: i64| NewMemory {
+        kind: "event".to_owned(),
+        occurred_at: Some(recalld_engine::ids::Micros(START - days * 86_400 * SECOND)),
+        ..memory(key, &format!("The violin lesson number {days} was moved."))
+    };
+    bench.put(
+        &alice(),
+        (0..6).map(|i| event(&format!("k{i}"), i * 20)).collect(),
+    );
+    let brief = || {
+        bench
+            .engine
+            .brief(&brief(&alice(), "violin lesson", 90), None)
+            .unwrap()
+    };
+    let before = brief();
+    assert!(!before.text.is_empty() && !before.omitted.is_empty());
+    // A slip of the pen that is mended must not age everything else.
+    bench.put(&alice(), vec![event("slip", -365_000)]);
+    bench.delete_keys(&alice(), &["slip"]).unwrap();
+    let after = brief();
+    assert_eq!(
+        (after.text, after.fingerprint),
+        (before.text, before.fingerprint)
+    );
+}

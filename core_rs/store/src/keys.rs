@@ -23,15 +23,29 @@ pub fn position(position: Position) -> [u8; 8] {
     position.0.to_be_bytes()
 }
 
-/// `namespaces`: unambiguous, since each segment (at most 128 bytes) has its length before it.
+/// `namespaces`: each segment (at most 128 bytes) with its length before it, so that no path looks like another. A path
+/// too long for a key of LMDB is a byte that is no length, and its hash.
 pub fn path<S: AsRef<str>>(segments: &[S]) -> Vec<u8> {
     let mut key = Vec::with_capacity(segments.iter().map(|s| s.as_ref().len() + 1).sum());
     for segment in segments {
         key.push(segment.as_ref().len() as u8);
         key.extend_from_slice(segment.as_ref().as_bytes());
     }
+    if key.len() > MAX_PATH_BYTES {
+        let hash = blake3::hash(&key);
+        key.clear();
+        key.push(CUT);
+        key.extend_from_slice(hash.as_bytes());
+    }
     key
 }
+
+/// Longest path that is a key as it is.
+const MAX_PATH_BYTES: usize = 500;
+
+/// Stands before the hash of what was cut. No length of a segment and no byte of UTF-8 has this value, and it sorts
+/// after all of them.
+const CUT: u8 = 0xff;
 
 /// The prefix of everything in a namespace; the key of `namespace_states`.
 pub fn namespace(ns: NamespaceId) -> [u8; 4] {
@@ -99,15 +113,15 @@ pub fn read_expiry(key: &[u8]) -> Option<(Micros, Row)> {
     Some((read_instant(at), Row(u32::from_be_bytes(doc))))
 }
 
-/// Bytes of the hash of a path at the start of [`outcome`].
-const PATH_HASH_BYTES: usize = 16;
+/// Bytes that are kept of a hash: 128 bits, so that two texts never share one.
+const HASH_BYTES: usize = 16;
 
 /// `outcomes`: the hash of the namespace's path and the idempotency key. By path and not by number, because a delete
 /// in a namespace that does not exist is answered, and remembered, without making it.
 pub fn outcome<S: AsRef<str>>(segments: &[S], idempotency_key: &str) -> Vec<u8> {
     let hash = blake3::hash(&path(segments));
-    let mut key = Vec::with_capacity(PATH_HASH_BYTES + idempotency_key.len());
-    key.extend_from_slice(&hash.as_bytes()[..PATH_HASH_BYTES]);
+    let mut key = Vec::with_capacity(HASH_BYTES + idempotency_key.len());
+    key.extend_from_slice(&hash.as_bytes()[..HASH_BYTES]);
     key.extend_from_slice(idempotency_key.as_bytes());
     key
 }
@@ -154,15 +168,15 @@ pub fn field(ns: NamespaceId, name: &str) -> Vec<u8> {
 
 const MAX_FIELD_BYTES: usize = 200;
 
-/// Bytes longer than `limit` are cut there and followed by a checksum of the whole, so that equal stays equal and
-/// the order of the first bytes is kept.
+/// Bytes longer than `limit` are cut there and followed by a mark and a hash of the whole: equal stays equal, and all
+/// that is cut sorts after the bytes it begins with.
 fn bounded(bytes: &[u8], limit: usize) -> std::borrow::Cow<'_, [u8]> {
     if bytes.len() <= limit {
         return bytes.into();
     }
     let mut cut = bytes[..limit].to_vec();
-    cut.extend_from_slice(&crc32fast::hash(bytes).to_be_bytes());
-    cut.extend_from_slice(&crc32fast::hash(&bytes[limit..]).to_be_bytes());
+    cut.push(CUT);
+    cut.extend_from_slice(&blake3::hash(bytes).as_bytes()[..HASH_BYTES]);
     cut.into()
 }
 
@@ -189,6 +203,18 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn long_paths_fit_and_differ(a in proptest::collection::vec("[ab]{100,128}", 5..9), b in proptest::collection::vec("[ab]{100,128}", 5..9)) {
+            prop_assert!(path(&a).len() <= 511);
+            prop_assert_eq!(path(&a) == path(&b), a == b);
+        }
+
+        #[test]
+        fn cut_values_sort_after_what_they_begin_with(text in "[a-c]{129,140}", other in "[a-c]{0,128}") {
+            let key = |value: &str| attribute(NamespaceId(1), "f", &[&[3], value.as_bytes()].concat());
+            prop_assert_eq!(key(&text).cmp(&key(&other)), text.as_bytes().cmp(other.as_bytes()));
+        }
+
         #[test]
         fn paths_of_different_segments_differ_and_none_is_a_prefix_path(
             a in proptest::collection::vec("[a-c]{1,3}", 1..4),

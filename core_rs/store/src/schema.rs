@@ -43,7 +43,7 @@ schema! {
     meta,
     /// position (u64) → Operation, sealed: what happened, in order; replaying it gives every other table.
     journal,
-    /// segments, each with its length before it → ns.
+    /// segments, each with its length before it (or a hash of that, when it is long) → ns.
     namespaces,
     /// ns → `NamespaceState`, sealed.
     namespace_states,

@@ -161,6 +161,12 @@ fn range(report: &mut Report, at: &Path<'_>, range: v1::Range, wanted: Option<Ty
         if scalar.value_type() == Type::Bool {
             report.wrong(&at, "must be a number, a time or text");
         }
+        if matches!(&scalar, Scalar::Text(text) if text.len() > MAX_PREFIX_BYTES) {
+            report.wrong(
+                &at,
+                format_args!("must be at most {MAX_PREFIX_BYTES} bytes"),
+            );
+        }
         types.push(scalar.value_type());
         Some(scalar)
     };

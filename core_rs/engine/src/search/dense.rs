@@ -72,7 +72,14 @@ pub(crate) fn scores(
         (Some(permitted), _) if permitted.len() <= FILTERED_SCAN_DOCUMENTS => {
             ("filtered_scan", Seen::Rows(filtered(scope, &query)?))
         }
-        (None, Some(ann)) => ("hnsw", nearest(scope, &query, ann, wanted)?),
+        (None, Some(ann)) => match nearest(scope, &query, ann, wanted) {
+            Ok(seen) => ("hnsw", seen),
+            Err(EngineError::Vector(error)) => {
+                tracing::warn!(%error, "the approximate index failed; the search scans");
+                ("scan", Seen::Rows(all(scope, &query)?))
+            }
+            Err(error) => return Err(error),
+        },
         _ => ("scan", Seen::Rows(all(scope, &query)?)),
     };
     Ok(DenseScores {

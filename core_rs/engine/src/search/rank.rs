@@ -369,7 +369,7 @@ fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &[Best]) -
         sums = Sums::over(bests, |best| best.lexical);
     } else {
         // Only candidates were gathered; of the others, those without a score count as 0.
-        for &doc in lexical.documents() {
+        for &doc in lexical.documents().iter().filter(|doc| scope.allows(**doc)) {
             sums.add(lexical.document(doc));
         }
         sums.count = sums.count.max(documents as f64);

@@ -307,8 +307,4 @@ pub struct NamespaceState {
     /// Tokens of all contents in o200k_base.
     #[prost(uint64, tag = "7")]
     pub content_tokens: u64,
-    /// The latest `occurred_at` that a memory ever had, microseconds since 1970 UTC: the instant from which a brief
-    /// measures recency.
-    #[prost(int64, tag = "8")]
-    pub latest_micros: i64,
 }

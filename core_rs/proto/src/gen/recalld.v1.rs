@@ -300,7 +300,8 @@ pub mod condition {
         Prefix(::prost::alloc::string::String),
     }
 }
-/// A range of numbers, times or text (by UTF-8 bytes). At least one bound; both of one type.
+/// A range of numbers, times or text (by UTF-8 bytes). At least one bound; both of one type; a text is at most 128
+/// bytes.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Range {
     /// Greater than or equal. At most one lower bound.

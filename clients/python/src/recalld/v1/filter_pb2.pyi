@@ -119,7 +119,9 @@ global___Condition = Condition
 
 @typing.final
 class Range(google.protobuf.message.Message):
-    """A range of numbers, times or text (by UTF-8 bytes). At least one bound; both of one type."""
+    """A range of numbers, times or text (by UTF-8 bytes). At least one bound; both of one type; a text is at most 128
+    bytes.
+    """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -192,6 +192,11 @@ fn ranges() {
             "",
         ),
         (ranged("key", both(text("a"), text("b"))), ""),
+        (ranged("key", both(text("a"), text(&"b".repeat(128)))), ""),
+        (
+            ranged("key", both(text("a"), text(&"b".repeat(129)))),
+            "filter.condition.range.lt: must be at most 128 bytes",
+        ),
         (
             ranged(
                 "metadata.a",
