@@ -138,7 +138,8 @@ def test_a_handler_knows_the_time_left(channel: Any, calls: Calls) -> None:
     call(channel, ECHO, timeout=SECONDS)
     (_, _, _, timeout) = calls.seen[0]
     assert timeout is not None
-    assert 0 < timeout <= SECONDS
+    # gRPC rounds a deadline up on the wire.
+    assert 0 < timeout < 2 * SECONDS
 
 
 def test_a_tcp_caller_is_known_by_its_peer(calls: Calls) -> None:
