@@ -1,5 +1,4 @@
-//! Applies a journal again, in an empty directory: the proof that the journal holds everything, and the way back when
-//! a table is damaged.
+//! Applies a journal again, in an empty directory: the proof that the journal holds everything.
 
 use std::path::Path;
 
