@@ -134,6 +134,7 @@ fn query(text: String) -> Query {
         limit: 5,
         selection: Selection::default(),
         min_score: 0.0,
+        min_relevance: 0.0,
         weights: Weights::default(),
         half_lives: BTreeMap::new(),
         at_least: None,

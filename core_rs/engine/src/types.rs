@@ -146,6 +146,8 @@ pub struct Query {
     pub selection: Selection,
     /// Least score, 0..1.
     pub min_score: f64,
+    /// Least relevance, 0..1.
+    pub min_relevance: f64,
     /// How the parts of the score are weighed.
     pub weights: Weights,
     /// Half-lives that differ from the kinds' own.

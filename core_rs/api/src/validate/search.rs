@@ -34,6 +34,7 @@ pub(crate) fn search(
         tags: request.tags,
         occurred: request.occurred,
         min_score: request.min_score,
+        min_relevance: request.min_relevance,
         weights: request.weights,
         half_lives: request.half_lives,
         at_least_as_fresh: request.at_least_as_fresh,

@@ -169,7 +169,9 @@ pub(crate) fn rank(
         bar.raise(one.score);
         scored.push(one);
     }
-    scored.retain(|scored| scored.score >= query.min_score);
+    scored.retain(|scored| {
+        scored.score >= query.min_score && scored.relevance >= query.min_relevance
+    });
     scored.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)

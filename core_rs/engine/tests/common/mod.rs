@@ -191,6 +191,7 @@ pub fn query(text: &str) -> Query {
         limit: 5,
         selection: Selection::default(),
         min_score: 0.0,
+        min_relevance: 0.0,
         weights: Weights::default(),
         half_lives: BTreeMap::new(),
         at_least: None,

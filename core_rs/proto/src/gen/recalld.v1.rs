@@ -195,6 +195,77 @@ pub struct Signature {
     /// Tags, sorted.
     #[prost(string, repeated, tag = "11")]
     pub tags: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// True when the relevance lies under the store's threshold: nothing in the memory may answer the query. When all
+    /// hits are weak, the namespace probably holds no answer.
+    #[prost(bool, tag = "12")]
+    pub weak: bool,
+    /// Memories that say the same as this one, word for word but for a few, and are older: folded into it. Newest first.
+    #[prost(string, repeated, tag = "13")]
+    pub duplicate_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How the score came about. Only when the request asked for it.
+    #[prost(message, optional, tag = "14")]
+    pub explanation: ::core::option::Option<Explanation>,
+}
+/// How a memory got its score. All contributions of `signals` add up to `fused`; `relevance` is the calibrated map of
+/// the query and memory to 0..1; all contributions of `factors` add up to the score.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Explanation {
+    /// What speaks for the memory, for this query: the arms of the search first, then what refines them.
+    #[prost(message, repeated, tag = "1")]
+    pub signals: ::prost::alloc::vec::Vec<SignalScore>,
+    /// The sum of the signals' contributions, by which relevance is ordered: deviations above an average memory.
+    #[prost(double, tag = "2")]
+    pub fused: f64,
+    /// 0..1: the relevance that the fused value stands for.
+    #[prost(double, tag = "3")]
+    pub relevance: f64,
+    /// Relevance, importance and recency.
+    #[prost(message, repeated, tag = "4")]
+    pub factors: ::prost::alloc::vec::Vec<FactorScore>,
+    /// 0..1: by which the weighted sum was multiplied; already inside the contributions of `factors`.
+    #[prost(double, tag = "5")]
+    pub confidence: f64,
+    /// The sum of the factors' contributions.
+    #[prost(double, tag = "6")]
+    pub score: f64,
+}
+/// One signal of relevance.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SignalScore {
+    /// `dense`, `lexical`, or one of the signals that refine them (docs/guide.md lists them).
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// Place of the memory in this signal's own order, from 1; 0: the signal has no order or did not find the memory.
+    #[prost(uint32, tag = "2")]
+    pub rank: u32,
+    /// The value as measured: a cosine, a BM25 score, a share.
+    #[prost(double, tag = "3")]
+    pub raw: f64,
+    /// The value made comparable: for the arms, deviations above the mean of the memories searched.
+    #[prost(double, tag = "4")]
+    pub normalized: f64,
+    /// Weight of the normalised value for this query.
+    #[prost(double, tag = "5")]
+    pub weight: f64,
+    /// `normalized` x `weight`.
+    #[prost(double, tag = "6")]
+    pub contribution: f64,
+}
+/// One factor of the score.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct FactorScore {
+    /// `relevance`, `importance` or `recency`.
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    /// 0..1.
+    #[prost(double, tag = "2")]
+    pub value: f64,
+    /// Its weight, all weights summing to 1.
+    #[prost(double, tag = "3")]
+    pub weight: f64,
+    /// confidence x `weight` x `value`.
+    #[prost(double, tag = "4")]
+    pub contribution: f64,
 }
 /// What the content is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -457,6 +528,13 @@ pub struct SearchRequest {
     /// A token of an earlier answer: the search waits until the store has come that far.
     #[prost(string, tag = "12")]
     pub at_least_as_fresh: ::prost::alloc::string::String,
+    /// Only hits whose relevance is at least this, 0..1. Default 0: hits under the store's threshold are returned, and
+    /// marked `weak`.
+    #[prost(double, optional, tag = "13")]
+    pub min_relevance: ::core::option::Option<f64>,
+    /// Also say of each hit how its score came about.
+    #[prost(bool, tag = "14")]
+    pub explain: bool,
 }
 /// Answers a Search.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -502,6 +580,53 @@ pub struct Degradation {
     #[prost(string, tag = "2")]
     pub reason: ::prost::alloc::string::String,
 }
+/// Asks why a memory is or is not found.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WhyNotRequest {
+    /// The search, as it would be sent to Search; `search.explain` makes no difference.
+    #[prost(message, optional, tag = "1")]
+    pub search: ::core::option::Option<SearchRequest>,
+    /// The memory. Exactly one of `id` and `key`.
+    #[prost(string, tag = "2")]
+    pub id: ::prost::alloc::string::String,
+    /// The memory, by its key.
+    #[prost(string, tag = "3")]
+    pub key: ::prost::alloc::string::String,
+}
+/// Answers a WhyNot.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct WhyNotResponse {
+    /// The stage that dropped the memory.
+    #[prost(enumeration = "SearchStage", tag = "1")]
+    pub stage: i32,
+    /// What decided, as said at the stage.
+    #[prost(string, tag = "2")]
+    pub detail: ::prost::alloc::string::String,
+    /// Its place when it was dropped, or among the hits, from 1. 0: it was not ranked.
+    #[prost(uint32, tag = "3")]
+    pub rank: u32,
+    /// The last place that would have been kept at that stage. 0: the stage does not go by place.
+    #[prost(uint32, tag = "4")]
+    pub needed_rank: u32,
+    /// Its value at the stage (score, relevance or fused value, as `detail` or the stage says).
+    #[prost(double, tag = "5")]
+    pub value: f64,
+    /// The least value that would have been kept. 0 when there is none.
+    #[prost(double, tag = "6")]
+    pub needed_value: f64,
+    /// How its score comes about; unset when it was not found, has expired or was filtered out.
+    #[prost(message, optional, tag = "7")]
+    pub explanation: ::core::option::Option<Explanation>,
+    /// The memory's id; empty when it was not found.
+    #[prost(string, tag = "8")]
+    pub id: ::prost::alloc::string::String,
+    /// Arms that could not take part in the search, and why.
+    #[prost(message, repeated, tag = "9")]
+    pub degraded: ::prost::alloc::vec::Vec<Degradation>,
+    /// Consistency token of the state that was searched.
+    #[prost(string, tag = "10")]
+    pub token: ::prost::alloc::string::String,
+}
 /// Asks for full memories. At least one id or key; at most 1,000 in all.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct GetRequest {
@@ -517,7 +642,7 @@ pub struct GetRequest {
     /// Cut each content to at most this many tokens, at a character boundary. At least 1; unset: no limit.
     #[prost(uint32, optional, tag = "4")]
     pub max_tokens: ::core::option::Option<u32>,
-    /// Encoding of `max_tokens` and `content_tokens`: `o200k_base` (default) or `cl100k_base`.
+    /// Counter of `max_tokens` and `content_tokens`, as in CountTokensRequest.
     #[prost(string, tag = "5")]
     pub encoding: ::prost::alloc::string::String,
     /// The version to fetch instead of the current one. Only with exactly one id or key. At least 1.
@@ -602,7 +727,7 @@ pub struct BriefRequest {
     /// Most tokens of the text, all of it counted: 1 to 1,000,000. Default 1,200.
     #[prost(uint32, optional, tag = "4")]
     pub budget_tokens: ::core::option::Option<u32>,
-    /// The model's encoding: `o200k_base` (default) or `cl100k_base`.
+    /// The counter of the model's tokens, as in CountTokensRequest.
     #[prost(string, tag = "5")]
     pub encoding: ::prost::alloc::string::String,
     /// Most memories to consider: 1 to 256. Default 64.
@@ -639,17 +764,48 @@ pub struct BriefRequest {
     /// A token of an earlier answer: the call waits until the store has come that far.
     #[prost(string, tag = "15")]
     pub at_least_as_fresh: ::prost::alloc::string::String,
+    /// How the text is written. Default MARKDOWN.
+    #[prost(enumeration = "BriefFormat", tag = "16")]
+    pub format: i32,
+    /// Parts of the text under headings, in this order; at most 16. Each memory stands in the first section that takes
+    /// it, and one that no section takes is left out. Empty: one part without a heading.
+    #[prost(message, repeated, tag = "17")]
+    pub sections: ::prost::alloc::vec::Vec<BriefSection>,
+    /// Ids of memories that stand first whatever the query is, in this order, before `pinned_keys`; at most 64 in all.
+    /// Filters, `limit` and thresholds do not apply to them. When the budget is short, the last ones are shortened first,
+    /// then left out.
+    #[prost(string, repeated, tag = "18")]
+    pub pinned_ids: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Keys of memories that stand first, after `pinned_ids`.
+    #[prost(string, repeated, tag = "19")]
+    pub pinned_keys: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Only memories whose relevance is at least this, 0..1. Default 0: weak ones fill what the budget leaves.
+    #[prost(double, optional, tag = "20")]
+    pub min_relevance: ::core::option::Option<f64>,
+}
+/// A part of a brief.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct BriefSection {
+    /// The heading: 1 to 128 bytes on one line. Different for each section.
+    #[prost(string, tag = "1")]
+    pub title: ::prost::alloc::string::String,
+    /// The kinds of the memories that stand here. Empty: every kind that no section before takes.
+    #[prost(string, repeated, tag = "2")]
+    pub kinds: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// Most tokens of the section with its heading. At least 1. Unset: only the budget bounds it.
+    #[prost(uint32, optional, tag = "3")]
+    pub max_tokens: ::core::option::Option<u32>,
 }
 /// Answers a Brief.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct BriefResponse {
-    /// The text, Markdown, fenced as data. Empty when nothing fits or nothing was found, or when `not_modified`.
+    /// The text, fenced as data. Empty when nothing fits or nothing was found, or when `not_modified`.
     #[prost(string, tag = "1")]
     pub text: ::prost::alloc::string::String,
     /// Tokens of the text, never over the budget.
     #[prost(uint32, tag = "2")]
     pub tokens: u32,
-    /// The encoding in which they were counted.
+    /// The counter by which they were counted, as in CountTokensResponse.
     #[prost(string, tag = "3")]
     pub encoding: ::prost::alloc::string::String,
     /// What the text is made of, in the order of its lines.
@@ -695,11 +851,20 @@ pub struct IncludedMemory {
     /// The mark that stands in the text, for example `\[m1\]`.
     #[prost(string, tag = "6")]
     pub citation: ::prost::alloc::string::String,
+    /// The section's title, empty without sections and for pinned memories.
+    #[prost(string, tag = "7")]
+    pub section: ::prost::alloc::string::String,
+    /// True when the request pinned it.
+    #[prost(bool, tag = "8")]
+    pub pinned: bool,
+    /// As in Signature.
+    #[prost(bool, tag = "9")]
+    pub weak: bool,
 }
 /// A memory that was found and that a brief leaves out.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct OmittedMemory {
-    /// The memory's id.
+    /// The memory's id; empty for a pinned key that does not exist.
     #[prost(string, tag = "1")]
     pub id: ::prost::alloc::string::String,
     /// Why.
@@ -708,6 +873,9 @@ pub struct OmittedMemory {
     /// Tokens of the smallest form in which it could have stood.
     #[prost(uint32, tag = "3")]
     pub tokens: u32,
+    /// The memory's key, empty when it has none.
+    #[prost(string, tag = "4")]
+    pub key: ::prost::alloc::string::String,
 }
 /// Asks for token counts.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -715,7 +883,9 @@ pub struct CountTokensRequest {
     /// The texts, 1 to 1,000, at most 16 MiB in all.
     #[prost(string, repeated, tag = "1")]
     pub texts: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-    /// The encoding: `o200k_base` (default) or `cl100k_base`.
+    /// The counter: `o200k_base` (default), `cl100k_base`, the name of a tokenizer that the server's configuration maps to
+    /// a `tokenizer.json`, or `approximate`, which reads no vocabulary and counts high rather than low
+    /// (docs/guide.md has its error by script).
     #[prost(string, tag = "2")]
     pub encoding: ::prost::alloc::string::String,
 }
@@ -728,7 +898,7 @@ pub struct CountTokensResponse {
     /// Their sum.
     #[prost(uint64, tag = "2")]
     pub total: u64,
-    /// The encoding in which they were counted.
+    /// The counter by which they were counted.
     #[prost(string, tag = "3")]
     pub encoding: ::prost::alloc::string::String,
 }
@@ -769,6 +939,101 @@ impl WriteOutcome {
         }
     }
 }
+/// A stage of the search that can drop a memory, in the order of the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum SearchStage {
+    /// Never sent.
+    Unspecified = 0,
+    /// The namespace holds no such memory (any more).
+    NotFound = 1,
+    /// It has expired.
+    Expired = 2,
+    /// A filter leaves it out; `detail` names the field of the request.
+    Filter = 3,
+    /// No arm proposed it: others fit the words and the meaning of the query better. `rank` and `needed_rank` tell how
+    /// far it was.
+    Candidates = 4,
+    /// Its relevance or score lies under what the request asks for; `detail` names the field.
+    Threshold = 5,
+    /// A newer memory says the same and stands for it; `detail` is that memory's id.
+    Duplicate = 6,
+    /// It is ranked behind `limit`.
+    Limit = 7,
+    /// None: it is among the hits.
+    Returned = 8,
+}
+impl SearchStage {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "SEARCH_STAGE_UNSPECIFIED",
+            Self::NotFound => "SEARCH_STAGE_NOT_FOUND",
+            Self::Expired => "SEARCH_STAGE_EXPIRED",
+            Self::Filter => "SEARCH_STAGE_FILTER",
+            Self::Candidates => "SEARCH_STAGE_CANDIDATES",
+            Self::Threshold => "SEARCH_STAGE_THRESHOLD",
+            Self::Duplicate => "SEARCH_STAGE_DUPLICATE",
+            Self::Limit => "SEARCH_STAGE_LIMIT",
+            Self::Returned => "SEARCH_STAGE_RETURNED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "SEARCH_STAGE_UNSPECIFIED" => Some(Self::Unspecified),
+            "SEARCH_STAGE_NOT_FOUND" => Some(Self::NotFound),
+            "SEARCH_STAGE_EXPIRED" => Some(Self::Expired),
+            "SEARCH_STAGE_FILTER" => Some(Self::Filter),
+            "SEARCH_STAGE_CANDIDATES" => Some(Self::Candidates),
+            "SEARCH_STAGE_THRESHOLD" => Some(Self::Threshold),
+            "SEARCH_STAGE_DUPLICATE" => Some(Self::Duplicate),
+            "SEARCH_STAGE_LIMIT" => Some(Self::Limit),
+            "SEARCH_STAGE_RETURNED" => Some(Self::Returned),
+            _ => None,
+        }
+    }
+}
+/// How a brief is written. Every format says that what it quotes is data, and cites every memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum BriefFormat {
+    /// As MARKDOWN.
+    Unspecified = 0,
+    /// List items between two tags.
+    Markdown = 1,
+    /// One JSON object.
+    Json = 2,
+    /// One XML element.
+    Xml = 3,
+}
+impl BriefFormat {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "BRIEF_FORMAT_UNSPECIFIED",
+            Self::Markdown => "BRIEF_FORMAT_MARKDOWN",
+            Self::Json => "BRIEF_FORMAT_JSON",
+            Self::Xml => "BRIEF_FORMAT_XML",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "BRIEF_FORMAT_UNSPECIFIED" => Some(Self::Unspecified),
+            "BRIEF_FORMAT_MARKDOWN" => Some(Self::Markdown),
+            "BRIEF_FORMAT_JSON" => Some(Self::Json),
+            "BRIEF_FORMAT_XML" => Some(Self::Xml),
+            _ => None,
+        }
+    }
+}
 /// The form in which a brief carries a memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]
@@ -779,7 +1044,7 @@ pub enum BriefForm {
     Full = 1,
     /// The passages of the content that fit the query best.
     Passages = 2,
-    /// The summary.
+    /// The sentences that answer the query, in 30 to 80 tokens (fewer when the memory is shorter).
     Summary = 3,
     /// The summary's beginning.
     Headline = 4,
@@ -818,8 +1083,12 @@ pub enum OmissionReason {
     Unspecified = 0,
     /// Others were worth more for the tokens that there are.
     Budget = 1,
-    /// A memory with the same text is in the brief.
+    /// A newer memory that says the same stands for it.
     Duplicate = 2,
+    /// No section takes its kind.
+    Section = 3,
+    /// It was pinned, and the namespace holds no such memory (any more).
+    NotFound = 4,
 }
 impl OmissionReason {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -831,6 +1100,8 @@ impl OmissionReason {
             Self::Unspecified => "OMISSION_REASON_UNSPECIFIED",
             Self::Budget => "OMISSION_REASON_BUDGET",
             Self::Duplicate => "OMISSION_REASON_DUPLICATE",
+            Self::Section => "OMISSION_REASON_SECTION",
+            Self::NotFound => "OMISSION_REASON_NOT_FOUND",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -839,6 +1110,8 @@ impl OmissionReason {
             "OMISSION_REASON_UNSPECIFIED" => Some(Self::Unspecified),
             "OMISSION_REASON_BUDGET" => Some(Self::Budget),
             "OMISSION_REASON_DUPLICATE" => Some(Self::Duplicate),
+            "OMISSION_REASON_SECTION" => Some(Self::Section),
+            "OMISSION_REASON_NOT_FOUND" => Some(Self::NotFound),
             _ => None,
         }
     }

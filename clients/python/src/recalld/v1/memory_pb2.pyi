@@ -188,6 +188,9 @@ class Signature(google.protobuf.message.Message):
     RELEVANCE_FIELD_NUMBER: builtins.int
     OCCURRED_AT_FIELD_NUMBER: builtins.int
     TAGS_FIELD_NUMBER: builtins.int
+    WEAK_FIELD_NUMBER: builtins.int
+    DUPLICATE_IDS_FIELD_NUMBER: builtins.int
+    EXPLANATION_FIELD_NUMBER: builtins.int
     id: builtins.str
     """The memory's id."""
     key: builtins.str
@@ -206,6 +209,10 @@ class Signature(google.protobuf.message.Message):
     """The current version."""
     relevance: builtins.float
     """0..1: the relevance part of the score."""
+    weak: builtins.bool
+    """True when the relevance lies under the store's threshold: nothing in the memory may answer the query. When all
+    hits are weak, the namespace probably holds no answer.
+    """
     @property
     def age(self) -> google.protobuf.duration_pb2.Duration:
         """Time since it occurred, never negative."""
@@ -217,6 +224,14 @@ class Signature(google.protobuf.message.Message):
     @property
     def tags(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Tags, sorted."""
+
+    @property
+    def duplicate_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Memories that say the same as this one, word for word but for a few, and are older: folded into it. Newest first."""
+
+    @property
+    def explanation(self) -> global___Explanation:
+        """How the score came about. Only when the request asked for it."""
 
     def __init__(
         self,
@@ -232,8 +247,123 @@ class Signature(google.protobuf.message.Message):
         relevance: builtins.float = ...,
         occurred_at: google.protobuf.timestamp_pb2.Timestamp | None = ...,
         tags: collections.abc.Iterable[builtins.str] | None = ...,
+        weak: builtins.bool = ...,
+        duplicate_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        explanation: global___Explanation | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["age", b"age", "occurred_at", b"occurred_at"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["age", b"age", "content_tokens", b"content_tokens", "id", b"id", "key", b"key", "kind", b"kind", "occurred_at", b"occurred_at", "relevance", b"relevance", "score", b"score", "summary", b"summary", "tags", b"tags", "version", b"version"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["age", b"age", "explanation", b"explanation", "occurred_at", b"occurred_at"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["age", b"age", "content_tokens", b"content_tokens", "duplicate_ids", b"duplicate_ids", "explanation", b"explanation", "id", b"id", "key", b"key", "kind", b"kind", "occurred_at", b"occurred_at", "relevance", b"relevance", "score", b"score", "summary", b"summary", "tags", b"tags", "version", b"version", "weak", b"weak"]) -> None: ...
 
 global___Signature = Signature
+
+@typing.final
+class Explanation(google.protobuf.message.Message):
+    """How a memory got its score. All contributions of `signals` add up to `fused`; `relevance` is the calibrated map of
+    the query and memory to 0..1; all contributions of `factors` add up to the score.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SIGNALS_FIELD_NUMBER: builtins.int
+    FUSED_FIELD_NUMBER: builtins.int
+    RELEVANCE_FIELD_NUMBER: builtins.int
+    FACTORS_FIELD_NUMBER: builtins.int
+    CONFIDENCE_FIELD_NUMBER: builtins.int
+    SCORE_FIELD_NUMBER: builtins.int
+    fused: builtins.float
+    """The sum of the signals' contributions, by which relevance is ordered: deviations above an average memory."""
+    relevance: builtins.float
+    """0..1: the relevance that the fused value stands for."""
+    confidence: builtins.float
+    """0..1: by which the weighted sum was multiplied; already inside the contributions of `factors`."""
+    score: builtins.float
+    """The sum of the factors' contributions."""
+    @property
+    def signals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SignalScore]:
+        """What speaks for the memory, for this query: the arms of the search first, then what refines them."""
+
+    @property
+    def factors(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___FactorScore]:
+        """Relevance, importance and recency."""
+
+    def __init__(
+        self,
+        *,
+        signals: collections.abc.Iterable[global___SignalScore] | None = ...,
+        fused: builtins.float = ...,
+        relevance: builtins.float = ...,
+        factors: collections.abc.Iterable[global___FactorScore] | None = ...,
+        confidence: builtins.float = ...,
+        score: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["confidence", b"confidence", "factors", b"factors", "fused", b"fused", "relevance", b"relevance", "score", b"score", "signals", b"signals"]) -> None: ...
+
+global___Explanation = Explanation
+
+@typing.final
+class SignalScore(google.protobuf.message.Message):
+    """One signal of relevance."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    RANK_FIELD_NUMBER: builtins.int
+    RAW_FIELD_NUMBER: builtins.int
+    NORMALIZED_FIELD_NUMBER: builtins.int
+    WEIGHT_FIELD_NUMBER: builtins.int
+    CONTRIBUTION_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """`dense`, `lexical`, or one of the signals that refine them (docs/guide.md lists them)."""
+    rank: builtins.int
+    """Place of the memory in this signal's own order, from 1; 0: the signal has no order or did not find the memory."""
+    raw: builtins.float
+    """The value as measured: a cosine, a BM25 score, a share."""
+    normalized: builtins.float
+    """The value made comparable: for the arms, deviations above the mean of the memories searched."""
+    weight: builtins.float
+    """Weight of the normalised value for this query."""
+    contribution: builtins.float
+    """`normalized` x `weight`."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        rank: builtins.int = ...,
+        raw: builtins.float = ...,
+        normalized: builtins.float = ...,
+        weight: builtins.float = ...,
+        contribution: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["contribution", b"contribution", "name", b"name", "normalized", b"normalized", "rank", b"rank", "raw", b"raw", "weight", b"weight"]) -> None: ...
+
+global___SignalScore = SignalScore
+
+@typing.final
+class FactorScore(google.protobuf.message.Message):
+    """One factor of the score."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    WEIGHT_FIELD_NUMBER: builtins.int
+    CONTRIBUTION_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """`relevance`, `importance` or `recency`."""
+    value: builtins.float
+    """0..1."""
+    weight: builtins.float
+    """Its weight, all weights summing to 1."""
+    contribution: builtins.float
+    """confidence x `weight` x `value`."""
+    def __init__(
+        self,
+        *,
+        name: builtins.str = ...,
+        value: builtins.float = ...,
+        weight: builtins.float = ...,
+        contribution: builtins.float = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["contribution", b"contribution", "name", b"name", "value", b"value", "weight", b"weight"]) -> None: ...
+
+global___FactorScore = FactorScore

@@ -52,6 +52,86 @@ WRITE_OUTCOME_DUPLICATE: WriteOutcome.ValueType  # 3
 """The same memory, field for field, is there already: nothing was stored. Items with a `ttl` are never duplicates."""
 global___WriteOutcome = WriteOutcome
 
+class _SearchStage:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _SearchStageEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_SearchStage.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    SEARCH_STAGE_UNSPECIFIED: _SearchStage.ValueType  # 0
+    """Never sent."""
+    SEARCH_STAGE_NOT_FOUND: _SearchStage.ValueType  # 1
+    """The namespace holds no such memory (any more)."""
+    SEARCH_STAGE_EXPIRED: _SearchStage.ValueType  # 2
+    """It has expired."""
+    SEARCH_STAGE_FILTER: _SearchStage.ValueType  # 3
+    """A filter leaves it out; `detail` names the field of the request."""
+    SEARCH_STAGE_CANDIDATES: _SearchStage.ValueType  # 4
+    """No arm proposed it: others fit the words and the meaning of the query better. `rank` and `needed_rank` tell how
+    far it was.
+    """
+    SEARCH_STAGE_THRESHOLD: _SearchStage.ValueType  # 5
+    """Its relevance or score lies under what the request asks for; `detail` names the field."""
+    SEARCH_STAGE_DUPLICATE: _SearchStage.ValueType  # 6
+    """A newer memory says the same and stands for it; `detail` is that memory's id."""
+    SEARCH_STAGE_LIMIT: _SearchStage.ValueType  # 7
+    """It is ranked behind `limit`."""
+    SEARCH_STAGE_RETURNED: _SearchStage.ValueType  # 8
+    """None: it is among the hits."""
+
+class SearchStage(_SearchStage, metaclass=_SearchStageEnumTypeWrapper):
+    """A stage of the search that can drop a memory, in the order of the pipeline."""
+
+SEARCH_STAGE_UNSPECIFIED: SearchStage.ValueType  # 0
+"""Never sent."""
+SEARCH_STAGE_NOT_FOUND: SearchStage.ValueType  # 1
+"""The namespace holds no such memory (any more)."""
+SEARCH_STAGE_EXPIRED: SearchStage.ValueType  # 2
+"""It has expired."""
+SEARCH_STAGE_FILTER: SearchStage.ValueType  # 3
+"""A filter leaves it out; `detail` names the field of the request."""
+SEARCH_STAGE_CANDIDATES: SearchStage.ValueType  # 4
+"""No arm proposed it: others fit the words and the meaning of the query better. `rank` and `needed_rank` tell how
+far it was.
+"""
+SEARCH_STAGE_THRESHOLD: SearchStage.ValueType  # 5
+"""Its relevance or score lies under what the request asks for; `detail` names the field."""
+SEARCH_STAGE_DUPLICATE: SearchStage.ValueType  # 6
+"""A newer memory says the same and stands for it; `detail` is that memory's id."""
+SEARCH_STAGE_LIMIT: SearchStage.ValueType  # 7
+"""It is ranked behind `limit`."""
+SEARCH_STAGE_RETURNED: SearchStage.ValueType  # 8
+"""None: it is among the hits."""
+global___SearchStage = SearchStage
+
+class _BriefFormat:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _BriefFormatEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_BriefFormat.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    BRIEF_FORMAT_UNSPECIFIED: _BriefFormat.ValueType  # 0
+    """As MARKDOWN."""
+    BRIEF_FORMAT_MARKDOWN: _BriefFormat.ValueType  # 1
+    """List items between two tags."""
+    BRIEF_FORMAT_JSON: _BriefFormat.ValueType  # 2
+    """One JSON object."""
+    BRIEF_FORMAT_XML: _BriefFormat.ValueType  # 3
+    """One XML element."""
+
+class BriefFormat(_BriefFormat, metaclass=_BriefFormatEnumTypeWrapper):
+    """How a brief is written. Every format says that what it quotes is data, and cites every memory."""
+
+BRIEF_FORMAT_UNSPECIFIED: BriefFormat.ValueType  # 0
+"""As MARKDOWN."""
+BRIEF_FORMAT_MARKDOWN: BriefFormat.ValueType  # 1
+"""List items between two tags."""
+BRIEF_FORMAT_JSON: BriefFormat.ValueType  # 2
+"""One JSON object."""
+BRIEF_FORMAT_XML: BriefFormat.ValueType  # 3
+"""One XML element."""
+global___BriefFormat = BriefFormat
+
 class _BriefForm:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -65,7 +145,7 @@ class _BriefFormEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     BRIEF_FORM_PASSAGES: _BriefForm.ValueType  # 2
     """The passages of the content that fit the query best."""
     BRIEF_FORM_SUMMARY: _BriefForm.ValueType  # 3
-    """The summary."""
+    """The sentences that answer the query, in 30 to 80 tokens (fewer when the memory is shorter)."""
     BRIEF_FORM_HEADLINE: _BriefForm.ValueType  # 4
     """The summary's beginning."""
 
@@ -79,7 +159,7 @@ BRIEF_FORM_FULL: BriefForm.ValueType  # 1
 BRIEF_FORM_PASSAGES: BriefForm.ValueType  # 2
 """The passages of the content that fit the query best."""
 BRIEF_FORM_SUMMARY: BriefForm.ValueType  # 3
-"""The summary."""
+"""The sentences that answer the query, in 30 to 80 tokens (fewer when the memory is shorter)."""
 BRIEF_FORM_HEADLINE: BriefForm.ValueType  # 4
 """The summary's beginning."""
 global___BriefForm = BriefForm
@@ -95,7 +175,11 @@ class _OmissionReasonEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper.
     OMISSION_REASON_BUDGET: _OmissionReason.ValueType  # 1
     """Others were worth more for the tokens that there are."""
     OMISSION_REASON_DUPLICATE: _OmissionReason.ValueType  # 2
-    """A memory with the same text is in the brief."""
+    """A newer memory that says the same stands for it."""
+    OMISSION_REASON_SECTION: _OmissionReason.ValueType  # 3
+    """No section takes its kind."""
+    OMISSION_REASON_NOT_FOUND: _OmissionReason.ValueType  # 4
+    """It was pinned, and the namespace holds no such memory (any more)."""
 
 class OmissionReason(_OmissionReason, metaclass=_OmissionReasonEnumTypeWrapper):
     """Why a memory that was found is not in a brief."""
@@ -105,7 +189,11 @@ OMISSION_REASON_UNSPECIFIED: OmissionReason.ValueType  # 0
 OMISSION_REASON_BUDGET: OmissionReason.ValueType  # 1
 """Others were worth more for the tokens that there are."""
 OMISSION_REASON_DUPLICATE: OmissionReason.ValueType  # 2
-"""A memory with the same text is in the brief."""
+"""A newer memory that says the same stands for it."""
+OMISSION_REASON_SECTION: OmissionReason.ValueType  # 3
+"""No section takes its kind."""
+OMISSION_REASON_NOT_FOUND: OmissionReason.ValueType  # 4
+"""It was pinned, and the namespace holds no such memory (any more)."""
 global___OmissionReason = OmissionReason
 
 @typing.final
@@ -357,6 +445,8 @@ class SearchRequest(google.protobuf.message.Message):
     WEIGHTS_FIELD_NUMBER: builtins.int
     HALF_LIVES_FIELD_NUMBER: builtins.int
     AT_LEAST_AS_FRESH_FIELD_NUMBER: builtins.int
+    MIN_RELEVANCE_FIELD_NUMBER: builtins.int
+    EXPLAIN_FIELD_NUMBER: builtins.int
     query: builtins.str
     """What to look for, at most 32 KiB. Either `query`, or `vector`, or both: then the words come from the query and
     the meaning from the vector.
@@ -367,6 +457,12 @@ class SearchRequest(google.protobuf.message.Message):
     """Only hits whose score is at least this, 0..1. Default 0."""
     at_least_as_fresh: builtins.str
     """A token of an earlier answer: the search waits until the store has come that far."""
+    min_relevance: builtins.float
+    """Only hits whose relevance is at least this, 0..1. Default 0: hits under the store's threshold are returned, and
+    marked `weak`.
+    """
+    explain: builtins.bool
+    """Also say of each hit how its score came about."""
     @property
     def namespace(self) -> recalld.v1.types_pb2.Namespace:
         """Where to search."""
@@ -414,11 +510,15 @@ class SearchRequest(google.protobuf.message.Message):
         weights: recalld.v1.types_pb2.Weights | None = ...,
         half_lives: collections.abc.Mapping[builtins.str, google.protobuf.duration_pb2.Duration] | None = ...,
         at_least_as_fresh: builtins.str = ...,
+        min_relevance: builtins.float | None = ...,
+        explain: builtins.bool = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_limit", b"_limit", "_min_score", b"_min_score", "filter", b"filter", "limit", b"limit", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_limit", b"_limit", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "filter", b"filter", "half_lives", b"half_lives", "kinds", b"kinds", "limit", b"limit", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "query", b"query", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "filter", b"filter", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "explain", b"explain", "filter", b"filter", "half_lives", b"half_lives", "kinds", b"kinds", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "query", b"query", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_limit", b"_limit"]) -> typing.Literal["limit"] | None: ...
+    @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_relevance", b"_min_relevance"]) -> typing.Literal["min_relevance"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_min_score", b"_min_score"]) -> typing.Literal["min_score"] | None: ...
 
@@ -520,6 +620,94 @@ class Degradation(google.protobuf.message.Message):
 global___Degradation = Degradation
 
 @typing.final
+class WhyNotRequest(google.protobuf.message.Message):
+    """Asks why a memory is or is not found."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCH_FIELD_NUMBER: builtins.int
+    ID_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
+    id: builtins.str
+    """The memory. Exactly one of `id` and `key`."""
+    key: builtins.str
+    """The memory, by its key."""
+    @property
+    def search(self) -> global___SearchRequest:
+        """The search, as it would be sent to Search; `search.explain` makes no difference."""
+
+    def __init__(
+        self,
+        *,
+        search: global___SearchRequest | None = ...,
+        id: builtins.str = ...,
+        key: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["search", b"search"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["id", b"id", "key", b"key", "search", b"search"]) -> None: ...
+
+global___WhyNotRequest = WhyNotRequest
+
+@typing.final
+class WhyNotResponse(google.protobuf.message.Message):
+    """Answers a WhyNot."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    STAGE_FIELD_NUMBER: builtins.int
+    DETAIL_FIELD_NUMBER: builtins.int
+    RANK_FIELD_NUMBER: builtins.int
+    NEEDED_RANK_FIELD_NUMBER: builtins.int
+    VALUE_FIELD_NUMBER: builtins.int
+    NEEDED_VALUE_FIELD_NUMBER: builtins.int
+    EXPLANATION_FIELD_NUMBER: builtins.int
+    ID_FIELD_NUMBER: builtins.int
+    DEGRADED_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    stage: global___SearchStage.ValueType
+    """The stage that dropped the memory."""
+    detail: builtins.str
+    """What decided, as said at the stage."""
+    rank: builtins.int
+    """Its place when it was dropped, or among the hits, from 1. 0: it was not ranked."""
+    needed_rank: builtins.int
+    """The last place that would have been kept at that stage. 0: the stage does not go by place."""
+    value: builtins.float
+    """Its value at the stage (score, relevance or fused value, as `detail` or the stage says)."""
+    needed_value: builtins.float
+    """The least value that would have been kept. 0 when there is none."""
+    id: builtins.str
+    """The memory's id; empty when it was not found."""
+    token: builtins.str
+    """Consistency token of the state that was searched."""
+    @property
+    def explanation(self) -> recalld.v1.memory_pb2.Explanation:
+        """How its score comes about; unset when it was not found, has expired or was filtered out."""
+
+    @property
+    def degraded(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___Degradation]:
+        """Arms that could not take part in the search, and why."""
+
+    def __init__(
+        self,
+        *,
+        stage: global___SearchStage.ValueType = ...,
+        detail: builtins.str = ...,
+        rank: builtins.int = ...,
+        needed_rank: builtins.int = ...,
+        value: builtins.float = ...,
+        needed_value: builtins.float = ...,
+        explanation: recalld.v1.memory_pb2.Explanation | None = ...,
+        id: builtins.str = ...,
+        degraded: collections.abc.Iterable[global___Degradation] | None = ...,
+        token: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["explanation", b"explanation"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["degraded", b"degraded", "detail", b"detail", "explanation", b"explanation", "id", b"id", "needed_rank", b"needed_rank", "needed_value", b"needed_value", "rank", b"rank", "stage", b"stage", "token", b"token", "value", b"value"]) -> None: ...
+
+global___WhyNotResponse = WhyNotResponse
+
+@typing.final
 class GetRequest(google.protobuf.message.Message):
     """Asks for full memories. At least one id or key; at most 1,000 in all."""
 
@@ -535,7 +723,7 @@ class GetRequest(google.protobuf.message.Message):
     max_tokens: builtins.int
     """Cut each content to at most this many tokens, at a character boundary. At least 1; unset: no limit."""
     encoding: builtins.str
-    """Encoding of `max_tokens` and `content_tokens`: `o200k_base` (default) or `cl100k_base`."""
+    """Counter of `max_tokens` and `content_tokens`, as in CountTokensRequest."""
     as_of_version: builtins.int
     """The version to fetch instead of the current one. Only with exactly one id or key. At least 1."""
     at_least_as_fresh: builtins.str
@@ -737,12 +925,17 @@ class BriefRequest(google.protobuf.message.Message):
     HALF_LIVES_FIELD_NUMBER: builtins.int
     IF_FINGERPRINT_FIELD_NUMBER: builtins.int
     AT_LEAST_AS_FRESH_FIELD_NUMBER: builtins.int
+    FORMAT_FIELD_NUMBER: builtins.int
+    SECTIONS_FIELD_NUMBER: builtins.int
+    PINNED_IDS_FIELD_NUMBER: builtins.int
+    PINNED_KEYS_FIELD_NUMBER: builtins.int
+    MIN_RELEVANCE_FIELD_NUMBER: builtins.int
     query: builtins.str
     """What the brief is for, at most 32 KiB. Either `query`, or `vector`, or both."""
     budget_tokens: builtins.int
     """Most tokens of the text, all of it counted: 1 to 1,000,000. Default 1,200."""
     encoding: builtins.str
-    """The model's encoding: `o200k_base` (default) or `cl100k_base`."""
+    """The counter of the model's tokens, as in CountTokensRequest."""
     limit: builtins.int
     """Most memories to consider: 1 to 256. Default 64."""
     min_score: builtins.float
@@ -753,6 +946,10 @@ class BriefRequest(google.protobuf.message.Message):
     """
     at_least_as_fresh: builtins.str
     """A token of an earlier answer: the call waits until the store has come that far."""
+    format: global___BriefFormat.ValueType
+    """How the text is written. Default MARKDOWN."""
+    min_relevance: builtins.float
+    """Only memories whose relevance is at least this, 0..1. Default 0: weak ones fill what the budget leaves."""
     @property
     def namespace(self) -> recalld.v1.types_pb2.Namespace:
         """Where to search."""
@@ -785,6 +982,23 @@ class BriefRequest(google.protobuf.message.Message):
     def half_lives(self) -> google.protobuf.internal.containers.MessageMap[builtins.str, google.protobuf.duration_pb2.Duration]:
         """Half-life of recency by kind, as in SearchRequest."""
 
+    @property
+    def sections(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___BriefSection]:
+        """Parts of the text under headings, in this order; at most 16. Each memory stands in the first section that takes
+        it, and one that no section takes is left out. Empty: one part without a heading.
+        """
+
+    @property
+    def pinned_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Ids of memories that stand first whatever the query is, in this order, before `pinned_keys`; at most 64 in all.
+        Filters, `limit` and thresholds do not apply to them. When the budget is short, the last ones are shortened first,
+        then left out.
+        """
+
+    @property
+    def pinned_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Keys of memories that stand first, after `pinned_ids`."""
+
     def __init__(
         self,
         *,
@@ -803,17 +1017,54 @@ class BriefRequest(google.protobuf.message.Message):
         half_lives: collections.abc.Mapping[builtins.str, google.protobuf.duration_pb2.Duration] | None = ...,
         if_fingerprint: builtins.str = ...,
         at_least_as_fresh: builtins.str = ...,
+        format: global___BriefFormat.ValueType = ...,
+        sections: collections.abc.Iterable[global___BriefSection] | None = ...,
+        pinned_ids: collections.abc.Iterable[builtins.str] | None = ...,
+        pinned_keys: collections.abc.Iterable[builtins.str] | None = ...,
+        min_relevance: builtins.float | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_score", b"_min_score", "budget_tokens", b"budget_tokens", "filter", b"filter", "limit", b"limit", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "budget_tokens", b"budget_tokens", "encoding", b"encoding", "filter", b"filter", "half_lives", b"half_lives", "if_fingerprint", b"if_fingerprint", "kinds", b"kinds", "limit", b"limit", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "query", b"query", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "budget_tokens", b"budget_tokens", "filter", b"filter", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "budget_tokens", b"budget_tokens", "encoding", b"encoding", "filter", b"filter", "format", b"format", "half_lives", b"half_lives", "if_fingerprint", b"if_fingerprint", "kinds", b"kinds", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "pinned_ids", b"pinned_ids", "pinned_keys", b"pinned_keys", "query", b"query", "sections", b"sections", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_budget_tokens", b"_budget_tokens"]) -> typing.Literal["budget_tokens"] | None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_limit", b"_limit"]) -> typing.Literal["limit"] | None: ...
     @typing.overload
+    def WhichOneof(self, oneof_group: typing.Literal["_min_relevance", b"_min_relevance"]) -> typing.Literal["min_relevance"] | None: ...
+    @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_min_score", b"_min_score"]) -> typing.Literal["min_score"] | None: ...
 
 global___BriefRequest = BriefRequest
+
+@typing.final
+class BriefSection(google.protobuf.message.Message):
+    """A part of a brief."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TITLE_FIELD_NUMBER: builtins.int
+    KINDS_FIELD_NUMBER: builtins.int
+    MAX_TOKENS_FIELD_NUMBER: builtins.int
+    title: builtins.str
+    """The heading: 1 to 128 bytes on one line. Different for each section."""
+    max_tokens: builtins.int
+    """Most tokens of the section with its heading. At least 1. Unset: only the budget bounds it."""
+    @property
+    def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """The kinds of the memories that stand here. Empty: every kind that no section before takes."""
+
+    def __init__(
+        self,
+        *,
+        title: builtins.str = ...,
+        kinds: collections.abc.Iterable[builtins.str] | None = ...,
+        max_tokens: builtins.int | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_max_tokens", b"_max_tokens", "max_tokens", b"max_tokens"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_max_tokens", b"_max_tokens", "kinds", b"kinds", "max_tokens", b"max_tokens", "title", b"title"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_max_tokens", b"_max_tokens"]) -> typing.Literal["max_tokens"] | None: ...
+
+global___BriefSection = BriefSection
 
 @typing.final
 class BriefResponse(google.protobuf.message.Message):
@@ -832,11 +1083,11 @@ class BriefResponse(google.protobuf.message.Message):
     TOKEN_FIELD_NUMBER: builtins.int
     TOOK_FIELD_NUMBER: builtins.int
     text: builtins.str
-    """The text, Markdown, fenced as data. Empty when nothing fits or nothing was found, or when `not_modified`."""
+    """The text, fenced as data. Empty when nothing fits or nothing was found, or when `not_modified`."""
     tokens: builtins.int
     """Tokens of the text, never over the budget."""
     encoding: builtins.str
-    """The encoding in which they were counted."""
+    """The counter by which they were counted, as in CountTokensResponse."""
     fingerprint: builtins.str
     """Names the text: the same fingerprint means the same bytes."""
     not_modified: builtins.bool
@@ -890,6 +1141,9 @@ class IncludedMemory(google.protobuf.message.Message):
     FORM_FIELD_NUMBER: builtins.int
     TOKENS_FIELD_NUMBER: builtins.int
     CITATION_FIELD_NUMBER: builtins.int
+    SECTION_FIELD_NUMBER: builtins.int
+    PINNED_FIELD_NUMBER: builtins.int
+    WEAK_FIELD_NUMBER: builtins.int
     id: builtins.str
     """The memory's id."""
     key: builtins.str
@@ -902,6 +1156,12 @@ class IncludedMemory(google.protobuf.message.Message):
     """Tokens of its lines."""
     citation: builtins.str
     """The mark that stands in the text, for example `[m1]`."""
+    section: builtins.str
+    """The section's title, empty without sections and for pinned memories."""
+    pinned: builtins.bool
+    """True when the request pinned it."""
+    weak: builtins.bool
+    """As in Signature."""
     def __init__(
         self,
         *,
@@ -911,8 +1171,11 @@ class IncludedMemory(google.protobuf.message.Message):
         form: global___BriefForm.ValueType = ...,
         tokens: builtins.int = ...,
         citation: builtins.str = ...,
+        section: builtins.str = ...,
+        pinned: builtins.bool = ...,
+        weak: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["citation", b"citation", "form", b"form", "id", b"id", "key", b"key", "tokens", b"tokens", "version", b"version"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["citation", b"citation", "form", b"form", "id", b"id", "key", b"key", "pinned", b"pinned", "section", b"section", "tokens", b"tokens", "version", b"version", "weak", b"weak"]) -> None: ...
 
 global___IncludedMemory = IncludedMemory
 
@@ -925,20 +1188,24 @@ class OmittedMemory(google.protobuf.message.Message):
     ID_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
     TOKENS_FIELD_NUMBER: builtins.int
+    KEY_FIELD_NUMBER: builtins.int
     id: builtins.str
-    """The memory's id."""
+    """The memory's id; empty for a pinned key that does not exist."""
     reason: global___OmissionReason.ValueType
     """Why."""
     tokens: builtins.int
     """Tokens of the smallest form in which it could have stood."""
+    key: builtins.str
+    """The memory's key, empty when it has none."""
     def __init__(
         self,
         *,
         id: builtins.str = ...,
         reason: global___OmissionReason.ValueType = ...,
         tokens: builtins.int = ...,
+        key: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["id", b"id", "reason", b"reason", "tokens", b"tokens"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["id", b"id", "key", b"key", "reason", b"reason", "tokens", b"tokens"]) -> None: ...
 
 global___OmittedMemory = OmittedMemory
 
@@ -951,7 +1218,10 @@ class CountTokensRequest(google.protobuf.message.Message):
     TEXTS_FIELD_NUMBER: builtins.int
     ENCODING_FIELD_NUMBER: builtins.int
     encoding: builtins.str
-    """The encoding: `o200k_base` (default) or `cl100k_base`."""
+    """The counter: `o200k_base` (default), `cl100k_base`, the name of a tokenizer that the server's configuration maps to
+    a `tokenizer.json`, or `approximate`, which reads no vocabulary and counts high rather than low
+    (docs/guide.md has its error by script).
+    """
     @property
     def texts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """The texts, 1 to 1,000, at most 16 MiB in all."""
@@ -978,7 +1248,7 @@ class CountTokensResponse(google.protobuf.message.Message):
     total: builtins.int
     """Their sum."""
     encoding: builtins.str
-    """The encoding in which they were counted."""
+    """The counter by which they were counted."""
     @property
     def counts(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """One count a text, in order."""

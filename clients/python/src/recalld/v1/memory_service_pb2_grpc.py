@@ -64,6 +64,11 @@ class MemoryServiceStub(object):
                 request_serializer=recalld_dot_v1_dot_memory__service__pb2.BriefRequest.SerializeToString,
                 response_deserializer=recalld_dot_v1_dot_memory__service__pb2.BriefResponse.FromString,
                 _registered_method=True)
+        self.WhyNot = channel.unary_unary(
+                '/recalld.v1.MemoryService/WhyNot',
+                request_serializer=recalld_dot_v1_dot_memory__service__pb2.WhyNotRequest.SerializeToString,
+                response_deserializer=recalld_dot_v1_dot_memory__service__pb2.WhyNotResponse.FromString,
+                _registered_method=True)
         self.CountTokens = channel.unary_unary(
                 '/recalld.v1.MemoryService/CountTokens',
                 request_serializer=recalld_dot_v1_dot_memory__service__pb2.CountTokensRequest.SerializeToString,
@@ -120,8 +125,16 @@ class MemoryServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WhyNot(self, request, context):
+        """Says why a memory is, or is not, among the hits of a search: runs the same pipeline and names the stage that
+        dropped it, with its numbers.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CountTokens(self, request, context):
-        """Counts tokens exactly.
+        """Counts tokens.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -154,6 +167,11 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Brief,
                     request_deserializer=recalld_dot_v1_dot_memory__service__pb2.BriefRequest.FromString,
                     response_serializer=recalld_dot_v1_dot_memory__service__pb2.BriefResponse.SerializeToString,
+            ),
+            'WhyNot': grpc.unary_unary_rpc_method_handler(
+                    servicer.WhyNot,
+                    request_deserializer=recalld_dot_v1_dot_memory__service__pb2.WhyNotRequest.FromString,
+                    response_serializer=recalld_dot_v1_dot_memory__service__pb2.WhyNotResponse.SerializeToString,
             ),
             'CountTokens': grpc.unary_unary_rpc_method_handler(
                     servicer.CountTokens,
@@ -301,6 +319,33 @@ class MemoryService(object):
             '/recalld.v1.MemoryService/Brief',
             recalld_dot_v1_dot_memory__service__pb2.BriefRequest.SerializeToString,
             recalld_dot_v1_dot_memory__service__pb2.BriefResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WhyNot(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/recalld.v1.MemoryService/WhyNot',
+            recalld_dot_v1_dot_memory__service__pb2.WhyNotRequest.SerializeToString,
+            recalld_dot_v1_dot_memory__service__pb2.WhyNotResponse.FromString,
             options,
             channel_credentials,
             insecure,

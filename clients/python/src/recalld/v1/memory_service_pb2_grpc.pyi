@@ -64,11 +64,19 @@ class MemoryServiceStub:
     not from the clock.
     """
 
+    WhyNot: grpc.UnaryUnaryMultiCallable[
+        recalld.v1.memory_service_pb2.WhyNotRequest,
+        recalld.v1.memory_service_pb2.WhyNotResponse,
+    ]
+    """Says why a memory is, or is not, among the hits of a search: runs the same pipeline and names the stage that
+    dropped it, with its numbers.
+    """
+
     CountTokens: grpc.UnaryUnaryMultiCallable[
         recalld.v1.memory_service_pb2.CountTokensRequest,
         recalld.v1.memory_service_pb2.CountTokensResponse,
     ]
-    """Counts tokens exactly."""
+    """Counts tokens."""
 
 class MemoryServiceAsyncStub:
     """Memories of a namespace.
@@ -116,11 +124,19 @@ class MemoryServiceAsyncStub:
     not from the clock.
     """
 
+    WhyNot: grpc.aio.UnaryUnaryMultiCallable[
+        recalld.v1.memory_service_pb2.WhyNotRequest,
+        recalld.v1.memory_service_pb2.WhyNotResponse,
+    ]
+    """Says why a memory is, or is not, among the hits of a search: runs the same pipeline and names the stage that
+    dropped it, with its numbers.
+    """
+
     CountTokens: grpc.aio.UnaryUnaryMultiCallable[
         recalld.v1.memory_service_pb2.CountTokensRequest,
         recalld.v1.memory_service_pb2.CountTokensResponse,
     ]
-    """Counts tokens exactly."""
+    """Counts tokens."""
 
 class MemoryServiceServicer(metaclass=abc.ABCMeta):
     """Memories of a namespace.
@@ -179,11 +195,21 @@ class MemoryServiceServicer(metaclass=abc.ABCMeta):
         """
 
     @abc.abstractmethod
+    def WhyNot(
+        self,
+        request: recalld.v1.memory_service_pb2.WhyNotRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[recalld.v1.memory_service_pb2.WhyNotResponse, collections.abc.Awaitable[recalld.v1.memory_service_pb2.WhyNotResponse]]:
+        """Says why a memory is, or is not, among the hits of a search: runs the same pipeline and names the stage that
+        dropped it, with its numbers.
+        """
+
+    @abc.abstractmethod
     def CountTokens(
         self,
         request: recalld.v1.memory_service_pb2.CountTokensRequest,
         context: _ServicerContext,
     ) -> typing.Union[recalld.v1.memory_service_pb2.CountTokensResponse, collections.abc.Awaitable[recalld.v1.memory_service_pb2.CountTokensResponse]]:
-        """Counts tokens exactly."""
+        """Counts tokens."""
 
 def add_MemoryServiceServicer_to_server(servicer: MemoryServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -1,12 +1,16 @@
 //! Answers of the engine as messages of the contract.
 
+mod brief;
+mod search;
+
 use std::time::Duration;
 
-use recalld_engine::types::{
-    Briefed, Degradation, Deleted, Detail, Details, Form, Found, Hit, Omission, Outcome, Written,
-};
+use recalld_engine::types::{Degradation, Deleted, Detail, Details, Outcome, Written};
 use recalld_proto::v1;
 use recalld_store::ids::{MemoryId, Micros};
+
+pub(crate) use brief::briefed;
+pub(crate) use search::found;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -25,42 +29,6 @@ pub(crate) fn written(answer: &Written) -> v1::WriteResponse {
     v1::WriteResponse {
         receipts: receipts.collect(),
         token: answer.token.to_string(),
-    }
-}
-
-pub(crate) fn found(answer: Found, took: Duration) -> v1::SearchResponse {
-    let now = answer.now;
-    let arms = answer.arms.iter().map(|arm| v1::Arm {
-        name: arm.name.to_owned(),
-        candidates: arm.candidates,
-        method: arm.method.to_owned(),
-    });
-    v1::SearchResponse {
-        arms: arms.collect(),
-        degraded: degraded(&answer.degraded),
-        token: answer.token.to_string(),
-        took: Some(elapsed(took)),
-        hits: answer
-            .hits
-            .into_iter()
-            .map(|hit| signature(hit, now))
-            .collect(),
-    }
-}
-
-fn signature(hit: Hit, now: Micros) -> v1::Signature {
-    v1::Signature {
-        id: hit.id.to_string(),
-        key: hit.key,
-        kind: hit.kind,
-        score: hit.score,
-        summary: hit.summary,
-        age: Some(age(hit.occurred_at, now)),
-        content_tokens: hit.content_tokens,
-        version: hit.version,
-        relevance: hit.relevance,
-        occurred_at: Some(timestamp(hit.occurred_at)),
-        tags: hit.tags,
     }
 }
 
@@ -118,58 +86,6 @@ pub(crate) fn deleted(answer: Deleted) -> v1::DeleteResponse {
         missing_ids: ids(&answer.missing_ids),
         missing_keys: answer.missing_keys,
         token: answer.token.to_string(),
-    }
-}
-
-/// `if_fingerprint` is the caller's; the text is left out when it has the same.
-pub(crate) fn briefed(
-    answer: Briefed,
-    encoding: &str,
-    if_fingerprint: &str,
-    took: Duration,
-) -> v1::BriefResponse {
-    let not_modified = !if_fingerprint.is_empty() && answer.fingerprint == if_fingerprint;
-    let included = answer
-        .included
-        .into_iter()
-        .map(|included| v1::IncludedMemory {
-            id: included.id.to_string(),
-            key: included.key,
-            version: included.version,
-            form: match included.form {
-                Form::Full => v1::BriefForm::Full,
-                Form::Passages => v1::BriefForm::Passages,
-                Form::Summary => v1::BriefForm::Summary,
-                Form::Headline => v1::BriefForm::Headline,
-            }
-            .into(),
-            tokens: included.tokens,
-            citation: included.citation,
-        });
-    let omitted = answer.omitted.iter().map(|omitted| v1::OmittedMemory {
-        id: omitted.id.to_string(),
-        reason: match omitted.reason {
-            Omission::Budget => v1::OmissionReason::Budget,
-            Omission::Duplicate => v1::OmissionReason::Duplicate,
-        }
-        .into(),
-        tokens: omitted.tokens,
-    });
-    v1::BriefResponse {
-        text: if not_modified {
-            String::new()
-        } else {
-            answer.text
-        },
-        tokens: answer.tokens,
-        encoding: encoding.to_owned(),
-        included: included.collect(),
-        omitted: omitted.collect(),
-        fingerprint: answer.fingerprint,
-        not_modified,
-        degraded: degraded(&answer.degraded),
-        token: answer.token.to_string(),
-        took: Some(elapsed(took)),
     }
 }
 
