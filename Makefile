@@ -79,7 +79,7 @@ release: setup ## Build the core as it is released into .cache/release (slow: fa
 load: release ## Measure speed beside references and write docs/reports/load.md
 	@PYTHONPATH=$(RELEASE) $(BIN)/python -m tests.load.figures --report docs/reports/load
 
-quality: setup ## Measure recall on question sets (DATA=folder) and write docs/reports/quality.md
+quality: setup ## Measure retrieval on question sets (DATA=folder) and write docs/reports/quality.md
 	@$(BIN)/python -m tests.quality.evaluate --report docs/reports/quality $(if $(DATA),--data $(DATA))
 
 audit: setup ## Check licences, bans and sources of the Rust dependencies

@@ -1,6 +1,6 @@
 """The Rust core. Every call releases the GIL; a panic inside becomes a CoreError with code INTERNAL (13)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import final
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "build_profile",
     "count_tokens",
     "embed",
+    "ranking_defaults",
     "verify",
 ]
 
@@ -104,11 +105,15 @@ class Core:
         max_in_flight: int = 128,
         max_queued_writes: int = 4096,
         index_after: int = 20_000,
+        tokenizers: Mapping[str, str] = ...,
+        ranking: Mapping[str, float] = ...,
     ) -> Core:
         """Open or create `data_dir`.
 
         `address` is written into the lock file, for the error that a second process gets. `index_after` is the number
-        of passages from which a namespace gets an approximate index. Raises CoreError.
+        of passages from which a namespace gets an approximate index. `tokenizers` adds counters of tokens: names and
+        the `tokenizer.json` files of each. `ranking` changes weights of the ranking, for measurements: 0 switches a
+        feature off. Raises CoreError, and ValueError for a weight that does not exist.
         """
 
     @staticmethod
@@ -146,11 +151,17 @@ class Problem:
 def verify(data_dir: str, model_dir: str) -> list[Problem]:
     """Read everything in a data directory that no process holds and check it. Raises CoreError when it cannot open."""
 
-def count_tokens(text: str, encoding: str) -> int:
-    """Tokens of a text. Raises ValueError for an unknown encoding."""
+def count_tokens(text: str, encoding: str, tokenizers: Mapping[str, str] = ...) -> int:
+    """Tokens of a text by a counter, of which `tokenizers` may add some, as for Core.
+
+    Raises ValueError for an unknown encoding and CoreError for a file that cannot be counted with.
+    """
 
 def embed(model_dir: str, texts: Sequence[str]) -> list[list[float] | None]:
     """Unit vectors of texts by the model in `model_dir`; None where nothing in the text is known."""
+
+def ranking_defaults() -> dict[str, float]:
+    """Weights of the ranking by relevance, by name, as Core has them when nothing is said."""
 
 def build_profile() -> str:
     """Cargo profile kind of this build: `release` or `debug` (checks on)."""

@@ -386,7 +386,7 @@ def _add_settings(parser: argparse.ArgumentParser) -> None:
     for name, field in Config.model_fields.items():
         parser.add_argument(
             f"--{name.replace('_', '-')}",
-            action="append" if name == "listen" else "store",
+            action="append" if name in ("listen", "tokenizers") else "store",
             metavar="VALUE",
             help=(field.description or "").replace("%", "%%"),
         )
@@ -426,7 +426,9 @@ def _add_calls(
     brief = _with_namespace(command("brief", _brief, "pack memories into a text for a prompt"))
     _add_query(brief)
     brief.add_argument("--budget-tokens", type=int, metavar="N", help="most tokens of the text (1200)")
-    brief.add_argument("--encoding", help="the model's encoding: o200k_base or cl100k_base")
+    brief.add_argument(
+        "--encoding", help="counter of tokens, for example o200k_base (default) or approximate"
+    )
     brief.add_argument("--limit", type=int, metavar="N", help="most memories to consider (64)")
 
     delete = _with_namespace(command("delete", _delete, "delete memories with all their versions"))

@@ -8,6 +8,7 @@ reads a store, and nothing else in the sidecar reads the environment.
 import ipaddress
 import json
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,6 +25,12 @@ from pydantic_settings import (
 )
 
 ENV_PREFIX = "RECALLD_"
+
+BUILT_IN_COUNTERS = ("o200k_base", "cl100k_base", "approximate")
+"""Counters of tokens that need no file; a tokenizer cannot have such a name."""
+
+MAX_TOKENIZERS = 16
+"""Most tokenizers: a large one takes some hundred megabytes."""
 
 MAX_SOCKET_PATH_BYTES = 107
 """Longest path of a Unix socket on Linux: `sun_path` has 108 bytes and ends with a NUL."""
@@ -145,6 +152,33 @@ def _to_path(value: object) -> Path:
         raise ValueError(f"{text!r}: {error}") from None
 
 
+def _to_tokenizers(value: object) -> dict[str, Path]:
+    """Read a table of names and paths, or `NAME=PATH` in a list or separated by commas."""
+    if isinstance(value, dict):
+        named = list(value.items())
+    elif isinstance(value, list):
+        named = [_text(part).partition("=")[::2] for part in value]
+    else:
+        named = [part.strip().partition("=")[::2] for part in _text(value).split(",") if part.strip()]
+    found: dict[str, Path] = {}
+    for name, path in named:
+        if not isinstance(name, str) or not re.fullmatch(r"[a-z0-9_.-]{1,64}", name):
+            raise ValueError(
+                f"{name!r} must be a name of 1 to 64 of a-z, 0-9, `_`, `-` and `.`; write NAME=PATH"
+            )
+        if name in BUILT_IN_COUNTERS:
+            raise ValueError(f"{name!r} is a counter that is built in; choose another name")
+        if name in found:
+            raise ValueError(f"{name!r} is given twice")
+        try:
+            found[name] = _to_path(path)
+        except ValueError as error:
+            raise ValueError(f"{name!r}: {error}") from None
+    if len(found) > MAX_TOKENIZERS:
+        raise ValueError(f"must be at most {MAX_TOKENIZERS}, not {len(found)}")
+    return found
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError(f"{value!r} must be text without NUL")
@@ -166,6 +200,7 @@ _Http = Annotated[
     BeforeValidator(_to_http),
     PlainSerializer(lambda http: "off" if http is None else str(http)),
 ]
+_Tokenizers = Annotated[dict[str, Annotated[Path, _AsText]], NoDecode, BeforeValidator(_to_tokenizers)]
 
 
 class Config(BaseSettings):
@@ -189,6 +224,8 @@ class Config(BaseSettings):
     """Most writes that wait for the writer; further ones are refused with RESOURCE_EXHAUSTED."""
     index_after: Annotated[int, Field(ge=1, le=1 << 32)] = 20_000
     """Passages from which on a namespace gets an approximate index."""
+    tokenizers: _Tokenizers = Field(default_factory=dict)
+    """Counters of tokens besides the built-in ones: `NAME=PATH` of a Hugging Face `tokenizer.json`, or a table."""
     drain_seconds: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 10.0
     """How long calls in hand may take to finish after SIGTERM, in seconds."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -258,5 +295,7 @@ def _explain(error: ValidationError, origins: Mapping[str, str]) -> str:
 def _toml(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_toml(name)} = {_toml(part)}' for name, part in value.items())}}}"
     # JSON writes strings, integers, finite floats and booleans as TOML does, but for DEL.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

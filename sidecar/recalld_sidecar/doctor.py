@@ -16,8 +16,10 @@ from recalld_sidecar._core import CoreError
 from recalld_sidecar.config import Config, UnixAddress
 from recalld_sidecar.sockets import SocketError, examine
 
-_MODEL_FILES = ("model.safetensors", "vocab.txt")
+_MODEL_FILES = ("model.safetensors", "vocab.txt", "neighbours.safetensors")
 _MODEL_FIX = "install recalld-sidecar again, or give the folder of a model with --model-dir"
+
+_TOKENIZER_FIX = "give the path of a tokenizer.json of Hugging Face's libraries, or remove the setting"
 
 _LOCK_FILE = "LOCK"
 """In a data directory: `PID ADDRESS`, locked for as long as that process has the directory open."""
@@ -36,7 +38,7 @@ class Finding:
 
 def examine_all(config: Config) -> list[Finding]:
     """Look at everything that a sidecar with this configuration would use."""
-    return [*_model(config), *_directory(config), *_sockets(config)]
+    return [*_model(config), *_tokenizers(config), *_directory(config), *_sockets(config)]
 
 
 def _model(config: Config) -> Iterator[Finding]:
@@ -51,6 +53,17 @@ def _model(config: Config) -> Iterator[Finding]:
         yield Finding(where, f"the embedding model cannot be used: {_text(error)}", _MODEL_FIX)
     else:
         yield Finding(where, "the embedding model can be used")
+
+
+def _tokenizers(config: Config) -> Iterator[Finding]:
+    for name, path in config.tokenizers.items():
+        where = f"tokenizers.{name}"
+        try:
+            _core.count_tokens("memory", name, {name: str(path)})
+        except CoreError as error:
+            yield Finding(where, error.message.removeprefix(f"{where}: "), _TOKENIZER_FIX)
+        else:
+            yield Finding(where, f"{path} can be counted with")
 
 
 def _directory(config: Config) -> Iterator[Finding]:

@@ -411,7 +411,9 @@ def test_the_doctor_finds_what_is_wrong(tmp_path: Path) -> None:
     assert sick.returncode == 1
     problems = {finding["where"]: finding for finding in json.loads(sick.stdout) if finding["fix"]}
     assert set(problems) == {f"unix:{tmp_path}/file", str(tmp_path), str(tmp_path / "none")}
-    assert "lacks model.safetensors and vocab.txt" in problems[str(tmp_path)]["what"]
+    assert (
+        "lacks model.safetensors and vocab.txt and neighbours.safetensors" in problems[str(tmp_path)]["what"]
+    )
     printed = run_cli("doctor", "--data-dir", str(tmp_path / "none"), *listen, *model).stdout
     assert printed.count("PROBLEM") == printed.count("fix: ") == 3
 

@@ -1,231 +1,276 @@
-"""Measures recall of searches and briefs on question sets, beside BM25 alone and meaning alone; writes a report.
+"""Measures retrieval on question sets and writes the report docs/reports/quality.
 
-It drives the core in this process through the same bytes that a client sends. Every corpus is a namespace of its
-own. Nothing is fitted here: the product's defaults are used for all sets.
+The core runs in this process and its children and is driven through the same bytes that a client sends. Every corpus is
+a namespace of its own. Nothing is fitted here: the product's defaults are used for all sets.
 """
 
 import argparse
-import json
-import platform
-import subprocess
+import multiprocessing
+import os
 import sys
-import tempfile
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from statistics import mean
+from typing import Any
 
-from google.protobuf.timestamp_pb2 import Timestamp
-from recalld.v1 import memory_service_pb2 as pb
-from recalld.v1 import types_pb2
-from recalld_sidecar import _core
-from recalld_sidecar.demo import corpus as sets
+from recalld_sidecar.demo.corpus import Corpus, CorpusError
 
-from tests.quality import baseline
+from tests.quality import (
+    ablations,
+    asking,
+    facts,
+    filters,
+    other_sections,
+    recall_sections,
+    report,
+    scorecard,
+    sets,
+    synthetic,
+    tools,
+)
+from tests.quality.asking import Result
+from tests.quality.report import Section
 
-ROOT = Path(__file__).resolve().parents[2]
-MODEL = ROOT / "sidecar/recalld_sidecar/data/static-256"
-DATA = ROOT.parent / "shared/data"
-NAMES = ("longmemeval_s_user", "longmemeval_s_sample", "memorycode", "madial_zh", "madial_en")
-BUDGETS = (250, 500, 1000, 2000)
-DEPTHS = (5, 10, 20)
-BATCH = 500
-SERVICE = "/recalld.v1.MemoryService/"
-
-
-class Store:
-    """A core in a directory of its own, with one namespace a corpus."""
-
-    def __init__(self, directory: str) -> None:
-        self._core = _core.Core(directory, str(MODEL))
-
-    def write(self, corpus: sets.Corpus) -> types_pb2.Namespace:
-        """Store a corpus; keys are the documents' ids."""
-        namespace = types_pb2.Namespace(segments=["quality", corpus.id[:128]])
-        for start in range(0, len(corpus.docs), BATCH):
-            items = [_item(doc) for doc in corpus.docs[start : start + BATCH]]
-            request = pb.WriteRequest(namespace=namespace, items=items)
-            self._core.dispatch(SERVICE + "Write", "quality", request.SerializeToString(), None)
-        return namespace
-
-    def search(self, request: pb.SearchRequest) -> list[str]:
-        """Return keys, best first."""
-        answer = self._core.dispatch(SERVICE + "Search", "quality", request.SerializeToString(), None)
-        return [hit.key for hit in pb.SearchResponse.FromString(answer).hits]
-
-    def brief(self, request: pb.BriefRequest) -> pb.BriefResponse:
-        """Return a brief."""
-        answer = self._core.dispatch(SERVICE + "Brief", "quality", request.SerializeToString(), None)
-        return pb.BriefResponse.FromString(answer)
-
-    def close(self) -> None:
-        """Release the directory."""
-        self._core.close()
+PARTS = ("recall", "ablations", "synthetic", "facts", "tools", "filters", "scorecard")
 
 
-def _item(doc: sets.Doc) -> pb.WriteItem:
-    item = pb.WriteItem(key=doc.id, content=doc.text, kind="turn")
-    time = sets.instant(doc.time)
-    if time is not None:
-        stamp = Timestamp()
-        stamp.FromDatetime(time)
-        item.occurred_at.CopyFrom(stamp)
-    if doc.speaker or doc.session:
-        item.sources.add(session=doc.session, speaker=doc.speaker)
-    return item
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How much is measured: all of it, or just enough to see that everything works."""
+
+    corpora: int | None
+    """Of each set."""
+    ablation_questions: int
+    """About so many of each set."""
+    synthetic: synthetic.Scale
+    filters: filters.Scale
+    tool_results: int | None
+    hidden: int
+    """Memories for each way of being forbidden."""
+    writes: int
+    space_corpora: int
 
 
-@dataclass
-class Scores:
-    """What was measured over the answerable questions of a set, by ranking."""
+FULL = Scale(
+    corpora=None,
+    ablation_questions=450,
+    synthetic=synthetic.Scale(corpora=8, questions=160),
+    filters=filters.Scale(memories=20_000, small=100, queries=200, index_after=1_000),
+    tool_results=None,
+    hidden=100,
+    writes=300,
+    space_corpora=20,
+)
+QUICK = Scale(
+    corpora=2,
+    ablation_questions=10,
+    synthetic=synthetic.Scale(corpora=1, questions=10),
+    filters=filters.Scale(memories=1_500, small=20, queries=10, index_after=500),
+    tool_results=20,
+    hidden=5,
+    writes=10,
+    space_corpora=2,
+)
 
-    recall: dict[str, dict[int, list[float]]] = field(
-        default_factory=lambda: defaultdict(lambda: defaultdict(list))
-    )
-    reciprocal: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    brief: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
-
-    def add_ranking(self, name: str, question: sets.Question, ranking: Sequence[str]) -> None:
-        """Score one ranking of document ids."""
-        for depth in DEPTHS:
-            self.recall[name][depth].append(_found(question, ranking[:depth]))
-        wanted = frozenset[str]().union(*question.groups)
-        first = next((rank for rank, doc in enumerate(ranking, 1) if doc in wanted), None)
-        self.reciprocal[name].append(1 / first if first else 0.0)
+DOCS_A_CHUNK = 6_000
+"""Memories of the corpora that one process writes and asks at a time."""
 
 
-def _found(question: sets.Question, docs: Iterable[str]) -> float:
-    """Share of the needed facts that a set of documents states."""
-    have = set(docs)
-    return sum(bool(have & group) for group in question.groups) / len(question.groups)
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to measure in a process of its own."""
+
+    part: str
+    name: str
+    cost: int
+    """Roughly proportional to its time: the longest start first."""
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
 
 
-def evaluate(store: Store, corpora: Iterable[sets.Corpus]) -> Scores:
-    """Measure a set."""
-    scores = Scores()
+def plan(
+    loaded: Mapping[str, Sequence[Corpus]],
+    results: Sequence[sets.ToolResult],
+    scale: Scale,
+    parts: Sequence[str],
+) -> Iterator[Job]:
+    """Cut what is to be measured into jobs."""
+    off = ablations.each_feature_off() if "ablations" in parts else {}
+    for name, corpora in loaded.items() if {"recall", "ablations", "scorecard"} & set(parts) else ():
+        ablated = asking.Ablations(ablations.sample(corpora, scale.ablation_questions), off)
+        for chunk in _chunks(corpora):
+            yield Job("recall", name, 3 * _size(chunk), asking.ask, (chunk, name, asking.BUDGETS, ablated))
+    if "synthetic" in parts:
+        for name, corpora in synthetic.generate(loaded, scale.synthetic).items():
+            for chunk in _chunks(corpora):
+                yield Job("synthetic", name, _size(chunk), asking.ask, (chunk, name, (), asking.Ablations()))
+    for name, corpora in loaded.items() if "facts" in parts else ():
+        for chunk in _chunks([corpus for corpus in corpora if facts.has_updates(corpus)]):
+            yield Job("facts", name, _size(chunk), facts.measure, (chunk,))
+    if "tools" in parts and results:
+        size = sum(len(result.text) for result in results)
+        yield Job("tools", "", size, tools.measure, (results[: scale.tool_results],))
+    if "filters" in parts:
+        enough = _shortest(loaded, scale.filters.memories)
+        yield Job("filters", "", _size(enough), filters.measure, (enough, scale.filters))
+    if "scorecard" in parts:
+        few = next(iter(loaded.values()))[: scale.space_corpora]
+        yield Job("forbidden", "", _size(few), scorecard.forbidden, (few, scale.hidden))
+        yield Job("space", "", _size(few), scorecard.space, (few,))
+        yield Job("lag", "", 0, scorecard.lag, (scale.writes,))
+
+
+def _size(corpora: Iterable[Corpus]) -> int:
+    """Characters of the corpora."""
+    return sum(len(doc.text) for corpus in corpora for doc in corpus.docs)
+
+
+def _chunks(corpora: Sequence[Corpus]) -> Iterator[list[Corpus]]:
+    """Cut a set into runs of corpora of about equal numbers of docs."""
+    chunk: list[Corpus] = []
     for corpus in corpora:
-        namespace = store.write(corpus)
-        bm25 = baseline.Bm25([doc.line for doc in corpus.docs])
-        questions = [question for question in corpus.questions if question.groups and not question.abstain]
-        vectors = _core.embed(str(MODEL), [question.text for question in questions])
-        for question, vector in zip(questions, vectors, strict=True):
-            search = pb.SearchRequest(namespace=namespace, query=question.text, limit=max(DEPTHS))
-            scores.add_ranking("recalld", question, store.search(search))
-            dense = pb.SearchRequest(namespace=namespace, vector=vector or [], limit=max(DEPTHS))
-            scores.add_ranking("dense alone", question, store.search(dense) if vector else [])
-            words = [corpus.docs[i].id for i in bm25.rank(question.text, max(DEPTHS))]
-            scores.add_ranking("BM25 alone", question, words)
-            for budget in BUDGETS:
-                brief = store.brief(
-                    pb.BriefRequest(namespace=namespace, query=question.text, budget_tokens=budget)
+        chunk.append(corpus)
+        if sum(len(one.docs) for one in chunk) >= DOCS_A_CHUNK:
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
+
+
+def _shortest(loaded: Mapping[str, Sequence[Corpus]], memories: int) -> list[Corpus]:
+    """Corpora with short docs that hold about one and a half times so many; some docs are the same."""
+    everything = [corpus for corpora in loaded.values() for corpus in corpora if corpus.docs]
+    everything.sort(key=lambda corpus: _size([corpus]) / len(corpus.docs))
+    chosen: list[Corpus] = []
+    for corpus in everything:
+        if sum(len(one.docs) for one in chosen) < memories * 1.5:
+            chosen.append(corpus)
+    return chosen
+
+
+def run(jobs: Sequence[Job], workers: int) -> dict[str, dict[str, list[Any]]]:
+    """Do all jobs and return their results by part and name, in the order of the jobs."""
+    done: dict[int, Any] = {}
+    if workers == 1:
+        done = {index: job.function(*job.arguments) for index, job in enumerate(jobs)}
+    else:
+        # Forked children would inherit the threads' locks of this process, but not the threads.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+            order = sorted(range(len(jobs)), key=lambda index: -jobs[index].cost)
+            futures = {pool.submit(jobs[index].function, *jobs[index].arguments): index for index in order}
+            for future in as_completed(futures):
+                index = futures[future]
+                done[index] = future.result()
+                print(
+                    f"{len(done)}/{len(jobs)} {jobs[index].part} {jobs[index].name}",
+                    file=sys.stderr,
+                    flush=True,
                 )
-                scores.brief[budget].append(_found(question, (memory.key for memory in brief.included)))
-        print(".", end="", flush=True)
-    print()
-    return scores
+    gathered: dict[str, dict[str, list[Any]]] = {}
+    for index, job in enumerate(jobs):
+        gathered.setdefault(job.part, {}).setdefault(job.name, []).append(done[index])
+    return gathered
 
 
-def rows(name: str, scores: Scores) -> Iterator[dict[str, object]]:
-    """Flatten what was measured into rows of the report."""
-    for ranking, by_depth in scores.recall.items():
-        for depth, values in by_depth.items():
-            yield _row(f"{name}: recall@{depth}, {ranking}", mean(values))
-        yield _row(f"{name}: MRR, {ranking}", mean(scores.reciprocal[ranking]))
-    for budget, values in scores.brief.items():
-        yield _row(f"{name}: recall in a brief of {budget} tokens", mean(values))
+def sections(measured: Mapping[str, Mapping[str, list[Any]]], parts: Sequence[str]) -> Iterator[Section]:
+    """Summarise what was measured."""
+    asked = {name: _joined(chunks) for name, chunks in measured.get("recall", {}).items()}
+    results = {name: of[""] for name, of in asked.items()}
+    ablated = {name: _ablated(of) for name, of in asked.items()}
+    if "recall" in parts:
+        yield recall_sections.sets(results)
+        yield recall_sections.kinds(results)
+        yield recall_sections.briefs(results)
+        yield recall_sections.sessions(results)
+        yield recall_sections.abstention(results)
+        yield recall_sections.freshness(results, ablated)
+        yield recall_sections.paired_tests(results)
+        yield recall_sections.lost(results)
+    if "ablations" in parts:
+        yield recall_sections.ablation(ablated)
+    if "synthetic" in parts:
+        made = measured.get("synthetic", {})
+        yield recall_sections.synthetic({name: _joined(chunks)[""] for name, chunks in made.items()})
+    if "facts" in parts:
+        yield other_sections.written_facts(
+            {name: list(chain.from_iterable(of)) for name, of in measured.get("facts", {}).items()}
+        )
+    if "tools" in parts:
+        yield other_sections.tool_results(measured["tools"][""][0] if "tools" in measured else {})
+    if "filters" in parts:
+        yield other_sections.filtered(measured["filters"][""][0])
+    if "scorecard" in parts:
+        forbidden, lag, space = (measured[part][""][0] for part in ("forbidden", "lag", "space"))
+        yield other_sections.card(forbidden, lag, space, results)
 
 
-def _row(name: str, value: float) -> dict[str, object]:
-    return {
-        "name": name,
-        "value": round(value, 4),
-        "unit": "share",
-        "goal": None,
-        "met": None,
-        "command": "make quality",
-    }
+def _joined(chunks: Iterable[Mapping[str, list[Result]]]) -> dict[str, list[Result]]:
+    """Put the results of a set's chunks together, by feature that was off."""
+    joined: dict[str, list[Result]] = {"": []}
+    for chunk in chunks:
+        for feature, results in chunk.items():
+            joined.setdefault(feature, []).extend(results)
+    return joined
 
 
-def table(measured: dict[str, Scores]) -> str:
-    """Render the report."""
-    lines = [
-        "| set | questions | ranking | R@5 | R@10 | R@20 | MRR |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for name, scores in measured.items():
-        for ranking, by_depth in scores.recall.items():
-            cells = [f"{mean(by_depth[depth]):.3f}" for depth in DEPTHS]
-            count = len(scores.reciprocal[ranking])
-            lines.append(
-                f"| {name} | {count} | {ranking} | {' | '.join(cells)} | {mean(scores.reciprocal[ranking]):.3f} |"
-            )
-    lines += [
-        "",
-        "Evidence inside a brief, by budget in tokens (o200k_base):",
-        "",
-        "| set | " + " | ".join(str(budget) for budget in BUDGETS) + " |",
-        "|---|" + "---|" * len(BUDGETS),
-    ]
-    for name, scores in measured.items():
-        cells = [f"{mean(scores.brief[budget]):.3f}" for budget in BUDGETS]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
+def _ablated(of: Mapping[str, list[Result]]) -> dict[str, list[Result]]:
+    """Keep of the results with all features those of the corpora that were asked without some."""
+    features = {feature: results for feature, results in of.items() if feature}
+    corpora = {result.corpus for results in features.values() for result in results}
+    return {"": [result for result in of[""] if result.corpus in corpora], **features}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run from the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, default=DATA, help="folder of question sets (*.jsonl.gz)")
-    parser.add_argument("--sets", nargs="*", default=list(NAMES), help="names of the sets")
+    parser.add_argument("--data", type=Path, default=sets.DATA, help="folder of question sets (*.jsonl.gz)")
+    parser.add_argument(
+        "--sets", nargs="+", default=None, help="names of the sets; all of the folder without it"
+    )
     parser.add_argument("--corpora", type=int, default=None, help="only the first corpora of each set")
-    parser.add_argument("--report", type=Path, default=None, help="write FILE.md and FILE.json")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), help="parts to measure")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--report", type=Path, default=None, metavar="FILE", help="write FILE.md and FILE.json"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="only see that everything works; says little of quality"
+    )
     arguments = parser.parse_args(argv)
-    paths = {name: arguments.data / f"{name}.jsonl.gz" for name in arguments.sets}
-    missing = [path for path in paths.values() if not path.exists()]
-    if missing:
-        print(
-            f"no question set at {missing[0]}: give the folder with --data; its files are gzip JSON lines, one corpus "
-            'a line: {"corpus", "docs": [{"id", "text", "time", "speaker", "session"}], "queries": [{"id", "text", '
-            '"relevant"}]}',
-            file=sys.stderr,
-        )
+    scale = QUICK if arguments.quick else FULL
+    started = time.monotonic()
+    try:
+        paths = sets.choose(arguments.data, arguments.sets)
+        most = arguments.corpora or scale.corpora
+        loaded = {name: sets.load(path, most) for name, path in paths.items()}
+        jobs = list(plan(loaded, list(sets.tool_results(arguments.data)), scale, arguments.only))
+    except (sets.NoSetsError, CorpusError) as error:
+        print(error, file=sys.stderr)
         return 1
-    measured = {}
-    for name, path in paths.items():
-        print(name, end=" ", flush=True)
-        with tempfile.TemporaryDirectory() as directory:
-            store = Store(directory)
-            corpora = (
-                c for i, c in enumerate(sets.load(path)) if arguments.corpora is None or i < arguments.corpora
-            )
-            measured[name] = evaluate(store, corpora)
-            store.close()
-    print(table(measured))
+    measured = run(jobs, arguments.workers)
+    found = list(sections(measured, arguments.only))
+    print(report.goals(found))
     if arguments.report:
-        _write_report(arguments.report, measured)
+        minutes = (time.monotonic() - started) / 60
+        report.write(arguments.report, found, list(_conditions(loaded, arguments.quick, most, minutes)))
     return 0
 
 
-def _write_report(path: Path, measured: dict[str, Scores]) -> None:
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    ).stdout.strip()
-    about = {
-        "commit": commit,
-        "machine": f"{platform.machine()}, {platform.system()}",
-        "date": datetime.now(UTC).date().isoformat(),
-    }
-    report = about | {"rows": [row for name, scores in measured.items() for row in rows(name, scores)]}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf8")
-    text = f"# Retrieval quality\n\nCommit {commit}, {about['date']}. Made by `make quality`.\n\n{table(measured)}"
-    path.with_suffix(".md").write_text(text, encoding="utf8")
+def _conditions(
+    loaded: Mapping[str, Sequence[Corpus]], is_quick: bool, most: int | None, minutes: float
+) -> Iterator[str]:
+    """Say what was measured, and with what."""
+    if is_quick:
+        yield "A quick run, which says little of quality."
+    cut = f", at most {most} corpora of each" if most else ""
+    names = ", ".join(f"{name} ({sum(len(one.questions) for one in of):,})" for name, of in loaded.items())
+    yield f"Sets with their numbers of questions: {names}{cut}. The run took about {minutes:.0f} minutes."
+    weights = ", ".join(f"{name} {weight:g}" for name, weight in ablations.weights().items())
+    yield f"One ranking for all sets, the product's defaults: {weights}."
 
 
 if __name__ == "__main__":

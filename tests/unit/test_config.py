@@ -9,7 +9,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from recalld_sidecar import _core
 from recalld_sidecar.config import (
+    BUILT_IN_COUNTERS,
     MAX_SOCKET_PATH_BYTES,
     Config,
     ConfigError,
@@ -54,6 +56,26 @@ def test_lists_come_from_every_source(tmp_path: Path, monkeypatch: pytest.Monkey
     assert Config.load({}, write(tmp_path, f"listen = {addresses}")).listen == expected
     monkeypatch.setenv("RECALLD_LISTEN", ", ".join(addresses))
     assert Config.load({}).listen == expected
+
+
+def test_tokenizers_come_from_every_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = {"llama-3": Path("/models/a=b.json"), "my.own_1": tmp_path / "mine.json"}
+    given = ["llama-3=/models/a=b.json", "my.own_1=mine.json"]
+
+    assert Config.load({}).tokenizers == {}
+    assert Config.load({"tokenizers": given}).tokenizers == expected
+    table = '[tokenizers]\nllama-3 = "/models/a=b.json"\n"my.own_1" = "mine.json"\n'
+    loaded = Config.load({}, write(tmp_path, table))
+    assert loaded.tokenizers == expected
+    assert Config.load({}, write(tmp_path, loaded.to_toml())).tokenizers == expected
+    monkeypatch.setenv("RECALLD_TOKENIZERS", ", ".join(given))
+    assert Config.load({}).tokenizers == expected
+
+
+def test_built_in_counters_are_those_of_the_core() -> None:
+    with pytest.raises(ValueError, match=f"known are {', '.join(BUILT_IN_COUNTERS)}$"):
+        _core.count_tokens("x", "no-such-counter")
 
 
 def test_the_default_socket_is_in_the_runtime_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,6 +137,18 @@ def test_the_configuration_is_frozen() -> None:
         ({"listen": [{"host": "0.0.0.0", "port": 1}]}, r"^listen .*must be text"),
         ({"http": {"host": "0.0.0.0", "port": 1}}, r"^http .*must be text"),
         ({"http": "0.0.0.0:7412"}, r"^http .*loopback"),
+        (
+            {"tokenizers": ["Llama=/a"]},
+            r"^tokenizers \(from --tokenizers\): 'Llama' must be a name of 1 to 64",
+        ),
+        ({"tokenizers": ["l" * 65 + "=/a"]}, r"^tokenizers .*must be a name"),
+        ({"tokenizers": ["=/a"]}, r"^tokenizers .*must be a name"),
+        ({"tokenizers": ["a"]}, r"^tokenizers .*'a': must not be empty"),
+        ({"tokenizers": ["approximate=/a"]}, r"^tokenizers .*'approximate' is a counter that is built in"),
+        ({"tokenizers": ["a=/a", "a=/b"]}, r"^tokenizers .*'a' is given twice"),
+        ({"tokenizers": [f"a{n}=/a" for n in range(17)]}, r"^tokenizers .*at most 16, not 17"),
+        ({"tokenizers": {"a": 1}}, r"^tokenizers .*'a': 1 must be text"),
+        ({"tokenizers": 1}, r"^tokenizers .*must be text"),
         ({"no_such": "1"}, r"^no_such .*no such setting"),
     ],
 )

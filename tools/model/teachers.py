@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 # These come with the recipe's own environment.
 from safetensors.numpy import load_file  # type: ignore[import-not-found]
-from tokenizers import (  # type: ignore[import-not-found]
+from tokenizers import (
     Regex,
     Tokenizer,
     models,

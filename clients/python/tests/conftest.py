@@ -55,6 +55,7 @@ class Asked:
     request: Any
     remaining: float
     user_agent: str
+    authorization: str
 
 
 class Sidecar(memory_service_pb2_grpc.MemoryServiceServicer, admin_service_pb2_grpc.AdminServiceServicer):
@@ -79,8 +80,9 @@ class Sidecar(memory_service_pb2_grpc.MemoryServiceServicer, admin_service_pb2_g
 
     def _answer(self, request: Message, context: grpc.ServicerContext, default: Any) -> Any:
         method = type(request).__name__.removesuffix("Request")
-        agent = dict(context.invocation_metadata()).get("user-agent", "")
-        self.asked.append(Asked(method, request, context.time_remaining() or 0.0, str(agent)))
+        headers = {key: str(value) for key, value in context.invocation_metadata()}
+        agent, authorization = headers.get("user-agent", ""), headers.get("authorization", "")
+        self.asked.append(Asked(method, request, context.time_remaining() or 0.0, agent, authorization))
         answer = self.answers.popleft() if self.answers else default
         if isinstance(answer, Failure):
             answer.abort(context)
@@ -101,6 +103,9 @@ class Sidecar(memory_service_pb2_grpc.MemoryServiceServicer, admin_service_pb2_g
 
     def Brief(self, request: Any, context: Any) -> Any:  # noqa: N802
         return self._answer(request, context, memory_service_pb2.BriefResponse())
+
+    def WhyNot(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return self._answer(request, context, memory_service_pb2.WhyNotResponse())
 
     def CountTokens(self, request: Any, context: Any) -> Any:  # noqa: N802
         return self._answer(request, context, memory_service_pb2.CountTokensResponse())
@@ -126,12 +131,18 @@ class Clock:
         self.sleep(seconds)
 
 
-@pytest.fixture
-def sidecar() -> Iterator[Sidecar]:
-    double = Sidecar()
+def server_of(double: Sidecar) -> grpc.Server:
+    """A server that asks the double, and has no port yet."""
     server = grpc.server(ThreadPoolExecutor(max_workers=2), options=[("grpc.max_receive_message_length", -1)])
     memory_service_pb2_grpc.add_MemoryServiceServicer_to_server(double, server)
     admin_service_pb2_grpc.add_AdminServiceServicer_to_server(double, server)
+    return server
+
+
+@pytest.fixture
+def sidecar() -> Iterator[Sidecar]:
+    double = Sidecar()
+    server = server_of(double)
     # Not pytest's own directory: a socket's path has at most 107 bytes.
     with tempfile.TemporaryDirectory() as directory:
         double.target = f"unix:{Path(directory) / 'socket'}"

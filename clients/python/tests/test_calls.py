@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 import recalld
 from google.protobuf import text_format
-from recalld import ContentFormat, InvalidArgument, Item, Namespace, Source, TimeRange, Weights
+from recalld import (
+    BriefFormat,
+    BriefSection,
+    ContentFormat,
+    InvalidArgument,
+    Item,
+    Namespace,
+    Source,
+    TimeRange,
+    Weights,
+)
 from recalld.filters import field
 from recalld.v1 import admin_service_pb2, memory_pb2, memory_service_pb2, types_pb2
 
@@ -98,6 +108,7 @@ CONDITIONS = {
     "tags": ("x",),
     "occurred": TimeRange(start=NOON, end=NOON + timedelta(seconds=1)),
     "min_score": 0.25,
+    "min_relevance": 0.125,
     "weights": Weights(relevance=1, recency=0),
     "half_lives": {"fact": timedelta(hours=1)},
     "at_least_as_fresh": "t9",
@@ -107,23 +118,57 @@ CONDITIONS_PROTO = f"""
     filter {{ condition {{ field: "importance" range {{ gte {{ double_value: 0.5 }} }} }} }}
     kinds: "fact" kinds: "event" tags: "x"
     occurred {{ start {{ {NOON_PROTO} }} end {{ seconds: 1936353601 nanos: 250000000 }} }}
-    min_score: 0.25 weights {{ relevance: 1 recency: 0 }}
+    min_score: 0.25 min_relevance: 0.125 weights {{ relevance: 1 recency: 0 }}
     half_lives {{ key: "fact" value {{ seconds: 3600 }} }} at_least_as_fresh: "t9"
     namespace {{ segments: "acme" segments: "user" segments: "alice" }} query: "q"
 """
 
 
 async def test_search_sends_every_field(alice: Any, sidecar: Any, answer: Any) -> None:
-    await answer(alice.search("q", **CONDITIONS))
-    assert sidecar.requests == [parsed(memory_service_pb2.SearchRequest, CONDITIONS_PROTO)]
+    await answer(alice.search("q", explain=True, **CONDITIONS))
+    assert sidecar.requests == [parsed(memory_service_pb2.SearchRequest, CONDITIONS_PROTO + "explain: true")]
+
+
+async def test_why_not_sends_every_field(alice: Any, sidecar: Any, answer: Any) -> None:
+    await answer(alice.why_not("q", id="i", **CONDITIONS))
+    await answer(alice.why_not("q", key="k", at_least_as_fresh=""))
+    whole, least = sidecar.requests
+    assert whole == parsed(memory_service_pb2.WhyNotRequest, f'search {{ {CONDITIONS_PROTO} }} id: "i"')
+    assert least == memory_service_pb2.WhyNotRequest(
+        search=memory_service_pb2.SearchRequest(namespace=whole.search.namespace, query="q"), key="k"
+    )
 
 
 async def test_brief_sends_every_field(alice: Any, sidecar: Any, answer: Any) -> None:
     await answer(
-        alice.brief("q", budget_tokens=600, encoding="cl100k_base", if_fingerprint="f", **CONDITIONS)
+        alice.brief(
+            "q",
+            budget_tokens=600,
+            encoding="cl100k_base",
+            format=BriefFormat.JSON,
+            sections=[
+                BriefSection("What holds", kinds=["fact", "rule"], max_tokens=80),
+                BriefSection("Rest"),
+            ],
+            pinned_ids=["i", "j"],
+            pinned_keys=["k"],
+            if_fingerprint="f",
+            **CONDITIONS,
+        )
     )
-    extra = 'budget_tokens: 600 encoding: "cl100k_base" if_fingerprint: "f"'
+    extra = """
+        budget_tokens: 600 encoding: "cl100k_base" if_fingerprint: "f" format: BRIEF_FORMAT_JSON
+        sections { title: "What holds" kinds: "fact" kinds: "rule" max_tokens: 80 }
+        sections { title: "Rest" }
+        pinned_ids: "i" pinned_ids: "j" pinned_keys: "k"
+    """
     assert sidecar.requests == [parsed(memory_service_pb2.BriefRequest, CONDITIONS_PROTO + extra)]
+
+
+@pytest.mark.parametrize("name", ["MARKDOWN", "JSON", "XML"])
+async def test_a_format_may_be_its_text(alice: Any, sidecar: Any, answer: Any, name: str) -> None:
+    await answer(alice.brief("q", format=name.lower()))
+    assert sidecar.requests[0].format == memory_service_pb2.BriefFormat.Value(f"BRIEF_FORMAT_{name}")
 
 
 async def test_get_sends_every_field(alice: Any, sidecar: Any, answer: Any) -> None:
@@ -191,6 +236,21 @@ def test_arguments_are_the_fields_of_the_request(method: Any, request_type: Any)
     assert arguments == {field.name for field in request_type.DESCRIPTOR.fields} - {"namespace"}
 
 
+def test_arguments_of_why_not_are_a_memory_and_those_of_its_search() -> None:
+    search = inspect.signature(Namespace.search).parameters
+    arguments = inspect.signature(Namespace.why_not).parameters
+    assert arguments.keys() - search.keys() == {"id", "key"}
+    # How a search is explained is not asked for: it always is.
+    assert search.keys() - arguments.keys() == {"explain"}
+    assert all(arguments[name] == search[name] for name in arguments.keys() & search.keys())
+
+
+def test_fields_of_a_section_are_those_of_the_contract() -> None:
+    assert {field.name for field in dataclasses.fields(BriefSection)} == {
+        field.name for field in memory_service_pb2.BriefSection.DESCRIPTOR.fields
+    }
+
+
 def test_arguments_of_write_are_the_fields_of_an_item() -> None:
     item = {field.name for field in memory_service_pb2.WriteItem.DESCRIPTOR.fields}
     assert {field.name for field in dataclasses.fields(Item)} == item
@@ -204,6 +264,10 @@ def test_arguments_of_write_are_the_fields_of_an_item() -> None:
         (recalld.Receipt, memory_service_pb2.Receipt, {"token"}),
         (recalld.Search, memory_service_pb2.SearchResponse, set()),
         (recalld.Signature, memory_pb2.Signature, set()),
+        (recalld.Explanation, memory_pb2.Explanation, set()),
+        (recalld.SignalScore, memory_pb2.SignalScore, set()),
+        (recalld.FactorScore, memory_pb2.FactorScore, set()),
+        (recalld.WhyNot, memory_service_pb2.WhyNotResponse, set()),
         (recalld.Arm, memory_service_pb2.Arm, set()),
         (recalld.Degradation, memory_service_pb2.Degradation, set()),
         (recalld.Details, memory_service_pb2.GetResponse, set()),
@@ -222,6 +286,21 @@ def test_answers_have_the_fields_of_the_contract(answered: Any, message: Any, al
     assert {field.name for field in dataclasses.fields(answered)} == {
         field.name for field in message.DESCRIPTOR.fields
     } | also
+
+
+@pytest.mark.parametrize(
+    ("answered", "numbers", "prefix"),
+    [
+        (recalld.Outcome, memory_service_pb2.WriteOutcome, "WRITE_OUTCOME_"),
+        (recalld.ContentFormat, memory_pb2.ContentFormat, "CONTENT_FORMAT_"),
+        (recalld.BriefForm, memory_service_pb2.BriefForm, "BRIEF_FORM_"),
+        (recalld.OmissionReason, memory_service_pb2.OmissionReason, "OMISSION_REASON_"),
+        (recalld.SearchStage, memory_service_pb2.SearchStage, "SEARCH_STAGE_"),
+    ],
+)
+def test_values_of_enums_are_those_of_the_contract(answered: Any, numbers: Any, prefix: str) -> None:
+    names = [name.removeprefix(prefix) for name in numbers.keys()]  # noqa: SIM118
+    assert [member.name for member in answered] == [*names[1:], "UNRECOGNIZED"]
 
 
 async def test_receipts_are_read(alice: Any, sidecar: Any, answer: Any) -> None:
@@ -247,11 +326,33 @@ async def test_one_write_answers_its_receipt(alice: Any, answer: Any) -> None:
     assert (await answer(alice.write("x"))).id == "id0"
 
 
+EXPLANATION_PROTO = """explanation {
+    signals { name: "dense" rank: 2 raw: 0.5 normalized: 1.5 weight: 0.25 contribution: 0.375 }
+    signals { name: "lexical" raw: 3 }
+    fused: 0.375 relevance: 0.75
+    factors { name: "relevance" value: 0.75 weight: 0.5 contribution: 0.25 }
+    confidence: 0.625 score: 0.125 coverage: 0.875
+}"""
+EXPLANATION = recalld.Explanation(
+    signals=(
+        recalld.SignalScore(name="dense", rank=2, raw=0.5, normalized=1.5, weight=0.25, contribution=0.375),
+        recalld.SignalScore(name="lexical", rank=0, raw=3.0, normalized=0.0, weight=0.0, contribution=0.0),
+    ),
+    fused=0.375,
+    relevance=0.75,
+    factors=(recalld.FactorScore(name="relevance", value=0.75, weight=0.5, contribution=0.25),),
+    confidence=0.625,
+    score=0.125,
+    coverage=0.875,
+)
+
+
 async def test_hits_are_read(alice: Any, sidecar: Any, answer: Any) -> None:
     text = f"""
         hits {{ id: "a" key: "k" kind: "fact" score: 0.5 summary: "s" age {{ seconds: 60 nanos: 1500 }}
                content_tokens: 4 version: 2 relevance: 0.75 occurred_at {{ {NOON_PROTO} }}
-               tags: "x" tags: "y" }}
+               tags: "x" tags: "y" weak: true duplicate_ids: "d" duplicate_ids: "c"
+               {EXPLANATION_PROTO} }}
         hits {{ id: "b" }}
         arms {{ name: "dense" candidates: 8 method: "scan" }}
         degraded {{ arm: "lexical" reason: "no_known_words" }} token: "t" took {{ nanos: 2000000 }}
@@ -270,13 +371,46 @@ async def test_hits_are_read(alice: Any, sidecar: Any, answer: Any) -> None:
         relevance=0.75,
         occurred_at=NOON,
         tags=("x", "y"),
+        weak=True,
+        duplicate_ids=("d", "c"),
+        explanation=EXPLANATION,
     )
+    assert (found[1].weak, found[1].duplicate_ids, found[1].explanation) == (False, (), None)
     assert found[0].occurred_at.tzinfo is UTC
     assert [hit.id for hit in found] == ["a", "b"]
     assert (len(found), found[-1].id, found[1:]) == (2, "b", (found.hits[1],))
     assert found.arms == (recalld.Arm(name="dense", candidates=8, method="scan"),)
     assert found.degraded == (recalld.Degradation(arm="lexical", reason="no_known_words"),)
     assert (found.token, found.took) == ("t", timedelta(milliseconds=2))
+
+
+async def test_why_not_is_read(alice: Any, sidecar: Any, answer: Any) -> None:
+    text = f"""
+        stage: SEARCH_STAGE_THRESHOLD detail: "min_score" rank: 4 needed_rank: 3 value: 0.25
+        needed_value: 0.5 {EXPLANATION_PROTO} id: "a"
+        degraded {{ arm: "dense" reason: "deadline" }} token: "t"
+    """
+    sidecar.will(
+        parsed(memory_service_pb2.WhyNotResponse, text),
+        parsed(memory_service_pb2.WhyNotResponse, "stage: SEARCH_STAGE_NOT_FOUND"),
+        parsed(memory_service_pb2.WhyNotResponse, "stage: 99"),
+    )
+    why = await answer(alice.why_not("q", id="a"))
+    assert why == recalld.WhyNot(
+        stage=recalld.SearchStage.THRESHOLD,
+        detail="min_score",
+        rank=4,
+        needed_rank=3,
+        value=0.25,
+        needed_value=0.5,
+        explanation=EXPLANATION,
+        id="a",
+        degraded=(recalld.Degradation(arm="dense", reason="deadline"),),
+        token="t",
+    )
+    gone = await answer(alice.why_not("q", key="k"))
+    assert (gone.stage, gone.id, gone.explanation) == ("not_found", "", None)
+    assert (await answer(alice.why_not("q", key="k"))).stage is recalld.SearchStage.UNRECOGNIZED
 
 
 async def test_details_are_read(alice: Any, sidecar: Any, answer: Any) -> None:
@@ -332,8 +466,11 @@ async def test_delete_and_brief_are_read(alice: Any, sidecar: Any, answer: Any) 
             memory_service_pb2.BriefResponse,
             """
             text: "x" tokens: 9 encoding: "o200k_base" fingerprint: "f" not_modified: true token: "t"
-            included { id: "a" key: "k" version: 2 form: BRIEF_FORM_PASSAGES tokens: 7 citation: "[m1]" }
-            omitted { id: "b" reason: OMISSION_REASON_BUDGET tokens: 30 }
+            included { id: "a" key: "k" version: 2 form: BRIEF_FORM_PASSAGES tokens: 7 citation: "[m1]"
+                       section: "Facts" weak: true }
+            included { id: "p" form: BRIEF_FORM_FULL pinned: true }
+            omitted { id: "b" reason: OMISSION_REASON_BUDGET tokens: 30 key: "kb" }
+            omitted { reason: OMISSION_REASON_NOT_FOUND key: "gone" }
             omitted { id: "c" reason: 99 }
             degraded { arm: "dense" reason: "deadline" } took { seconds: 1 }
             """,
@@ -348,12 +485,32 @@ async def test_delete_and_brief_are_read(alice: Any, sidecar: Any, answer: Any) 
         encoding="o200k_base",
         included=(
             recalld.IncludedMemory(
-                id="a", key="k", version=2, form=recalld.BriefForm.PASSAGES, tokens=7, citation="[m1]"
+                id="a",
+                key="k",
+                version=2,
+                form=recalld.BriefForm.PASSAGES,
+                tokens=7,
+                citation="[m1]",
+                section="Facts",
+                pinned=False,
+                weak=True,
+            ),
+            recalld.IncludedMemory(
+                id="p",
+                key="",
+                version=0,
+                form=recalld.BriefForm.FULL,
+                tokens=0,
+                citation="",
+                section="",
+                pinned=True,
+                weak=False,
             ),
         ),
         omitted=(
-            recalld.OmittedMemory(id="b", reason=recalld.OmissionReason.BUDGET, tokens=30),
-            recalld.OmittedMemory(id="c", reason=recalld.OmissionReason.UNRECOGNIZED, tokens=0),
+            recalld.OmittedMemory(id="b", reason=recalld.OmissionReason.BUDGET, tokens=30, key="kb"),
+            recalld.OmittedMemory(id="", reason=recalld.OmissionReason.NOT_FOUND, tokens=0, key="gone"),
+            recalld.OmittedMemory(id="c", reason=recalld.OmissionReason.UNRECOGNIZED, tokens=0, key=""),
         ),
         fingerprint="f",
         not_modified=True,
@@ -439,6 +596,19 @@ NAIVE = datetime(2031, 5, 12)  # noqa: DTZ001
         (lambda n: n.search("q", occurred=TimeRange(end=NAIVE)), "occurred.end"),
         (lambda n: n.search("q", half_lives={"fact": 3600}), "half_lives.fact"),
         (lambda n: n.brief("q", weights=Weights(recency="low")), "weights.recency"),  # type: ignore[arg-type]
+        (lambda n: n.search("q", min_relevance="high"), "min_relevance"),
+        (lambda n: n.search("q", explain="yes"), "explain"),
+        (lambda n: n.why_not("q", id=7), "id"),
+        (lambda n: n.why_not("q", key="k", limit=-1), "limit"),
+        (lambda n: n.brief("q", format="yaml"), "format"),
+        (lambda n: n.brief("q", sections=["Facts"]), "sections[0]"),
+        (
+            lambda n: n.brief("q", sections=[BriefSection("a"), BriefSection("b", kinds="k")]),
+            "sections[1].kinds",
+        ),
+        (lambda n: n.brief("q", sections=[BriefSection("a", max_tokens=-1)]), "sections[0].max_tokens"),
+        (lambda n: n.brief("q", pinned_ids="i"), "pinned_ids"),
+        (lambda n: n.brief("q", pinned_keys="k"), "pinned_keys"),
         (lambda n: n.get("seat"), "ids"),
         (lambda n: n.get(keys=[1]), "keys"),
         (lambda n: n.delete(["i"], if_version=2**64), "if_version"),

@@ -82,6 +82,16 @@ async def test_wrong_fields_are_named(alice: Any, sidecar: Any, answer: Any) -> 
     assert [violation.field for violation in of_one.value.violations] == ["content", "tags[3]"]
 
 
+async def test_why_not_names_the_arguments_of_its_search(alice: Any, sidecar: Any, answer: Any) -> None:
+    wrong = error_details_pb2.BadRequest()
+    wrong.field_violations.add(field="search.limit", description="is too large")
+    wrong.field_violations.add(field="id", description="is not an id")
+    sidecar.fail(Code.INVALID_ARGUMENT, "two fields", info("INVALID_FIELD"), wrong)
+    with pytest.raises(recalld.InvalidArgument) as caught:
+        await answer(alice.why_not("q", id="x", limit=2000))
+    assert [violation.field for violation in caught.value.violations] == ["limit", "id"]
+
+
 @pytest.mark.parametrize(
     ("metadata", "version"), [({"current_version": "7"}, 7), ({"current_version": "0"}, 0), ({}, None)]
 )

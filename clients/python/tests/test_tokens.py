@@ -19,7 +19,8 @@ def found(token: str) -> memory_service_pb2.SearchResponse:
 
 
 def sent(sidecar: Any) -> list[str]:
-    return [asked.request.at_least_as_fresh for asked in sidecar.asked if asked.method != "Write"]
+    requests = [asked.request for asked in sidecar.asked if asked.method != "Write"]
+    return [getattr(request, "search", request).at_least_as_fresh for request in requests]
 
 
 async def test_every_read_carries_the_token_of_the_write(
@@ -30,12 +31,17 @@ async def test_every_read_carries_the_token_of_the_write(
     await answer(alice.write("x"))
     bob = client.namespace("acme", "user", "bob")
     sidecar.will(
-        found("w1"), memory_service_pb2.GetResponse(token="w1"), memory_service_pb2.BriefResponse(token="w1")
+        found("w1"),
+        memory_service_pb2.GetResponse(token="w1"),
+        memory_service_pb2.BriefResponse(token="w1"),
+        memory_service_pb2.WhyNotResponse(token="r2"),
     )
     await answer(alice.search("q"))
     await answer(bob.get(["i"]))
     await answer(alice.brief("q"))
-    assert sent(sidecar) == ["", "w1", "w1", "w1"]
+    await answer(alice.why_not("q", key="k"))
+    await answer(alice.search("q"))
+    assert sent(sidecar) == ["", "w1", "w1", "w1", "w1", "r2"]
 
 
 async def test_reads_do_not_go_back(alice: Any, sidecar: Any, answer: Any) -> None:

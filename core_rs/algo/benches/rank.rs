@@ -6,7 +6,7 @@ use criterion::{Criterion, criterion_group, criterion_main};
 use recalld_algo::bm25::{Bm25, idf};
 use recalld_algo::decay::Decay;
 use recalld_algo::fusion::{Fusion, Moments};
-use recalld_algo::pack::{Form, pack};
+use recalld_algo::pack::{Form, Section, pack, pack_sections};
 use recalld_algo::score::{Weights, relevance_from_z, score};
 use recalld_algo::topk::TopK;
 
@@ -49,6 +49,22 @@ fn brief(candidates: u64) -> Vec<[Form; 3]> {
         .collect()
 }
 
+/// Candidates that are all short and nearly of one length: the whole and a headline.
+fn short_memories(candidates: u64) -> Vec<[Form; 2]> {
+    let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
+    (0..candidates)
+        .map(|rank| {
+            let fit = 1.0 - 0.5 * rank as f64 / candidates as f64;
+            let value = (fit.powi(5) * 1e15) as u64 + numbers.below(1 << 40);
+            [
+                (numbers.between(62, 74), value),
+                (numbers.between(24, 28), value / 5),
+            ]
+            .map(|(tokens, value)| Form { tokens, value })
+        })
+        .collect()
+}
+
 /// Values that are the cost and a constant, the hardest kind known.
 fn strongly_correlated(items: u64) -> Vec<[Form; 3]> {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
@@ -61,6 +77,21 @@ fn strongly_correlated(items: u64) -> Vec<[Form; 3]> {
                     value: u64::from(tokens) * 1_000 + 100_003,
                 }
             })
+        })
+        .collect()
+}
+
+/// Items dealt out to sections, of which every other one has a limit that holds it back.
+fn sectioned(items: &[[Form; 3]], count: usize, budget: u32) -> Vec<Section<[Form; 3]>> {
+    (0..count)
+        .map(|at| Section {
+            items: items.iter().copied().skip(at).step_by(count).collect(),
+            heading: 4,
+            most: if at % 2 == 0 {
+                budget / count as u32
+            } else {
+                u32::MAX
+            },
         })
         .collect()
 }
@@ -81,6 +112,26 @@ fn packing(criterion: &mut Criterion) {
     ] {
         group.bench_function(name, |bencher| {
             bencher.iter(|| pack(black_box(&items), budget));
+        });
+    }
+    let items = short_memories(64);
+    group.bench_function("64 x 2 of one length into 1,200", |bencher| {
+        bencher.iter(|| pack(black_box(&items), 1_200));
+    });
+    for (name, items, count, budget) in [
+        ("64 x 3 in 4 sections into 1,200", brief(64), 4, 1_200),
+        ("64 x 3 in 16 sections into 1,200", brief(64), 16, 1_200),
+        ("256 x 3 in 8 sections into 32,000", brief(256), 8, 32_000),
+        (
+            "256 x 3 in 8 sections into 32,000, strongly correlated",
+            strongly_correlated(256),
+            8,
+            32_000,
+        ),
+    ] {
+        let sections = sectioned(&items, count, budget);
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| pack_sections(black_box(&sections), budget));
         });
     }
     group.finish();

@@ -13,10 +13,14 @@
 //! 3. The second step counts its operations. At a fixed limit it stops with the best packing found and the bound proved
 //!    by then. Wall time plays no part, so equal inputs give equal packings on every machine.
 //!
+//! Items may stand under headings, each of which costs tokens and may have a limit of its own: `sections` makes one item
+//! of each section, whose forms are the best ways to fill it, and packs those by the same steps.
+//!
 //! A packing is never over the budget, and its bound never below the optimum.
 
 mod exact;
 mod relax;
+mod sections;
 
 use relax::Menus;
 
@@ -38,12 +42,23 @@ pub struct Form {
     pub value: u64,
 }
 
+/// Items under a heading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section<Item> {
+    /// In any order.
+    pub items: Vec<Item>,
+    /// Tokens of the heading, which a section without a taken form does not have.
+    pub heading: u32,
+    /// Most tokens of the section with its heading.
+    pub most: u32,
+}
+
 /// A choice of at most one form for each item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packing {
     /// For each item, in the order given, the index of the form taken.
-    pub choices: Vec<Option<u8>>,
-    /// Tokens of the forms taken together; never above the budget.
+    pub choices: Vec<Option<u32>>,
+    /// Tokens of the forms taken together, and of the headings over them; never above the budget.
     pub tokens: u32,
     /// Value of the forms taken together.
     pub value: u64,
@@ -70,9 +85,8 @@ impl Packing {
 
 /// The most valuable packing of `items` into `budget` tokens.
 ///
-/// An item is a list of forms, in any order; forms after its 256th are not looked at. Of two packings of equal value
-/// the one with fewer tokens is taken (unless the work limit was met). Where those are equal too, which one is taken is
-/// fixed by the items and their order.
+/// An item is a list of forms, in any order. Of two packings of equal value the one with fewer tokens is taken (unless the
+/// work limit was met). Where those are equal too, which one is taken is fixed by the items and their order.
 ///
 /// # Panics
 ///
@@ -82,8 +96,19 @@ pub fn pack<Item: AsRef<[Form]>>(items: &[Item], budget: u32) -> Packing {
     pack_within(items, budget, WORK_LIMIT)
 }
 
+/// The most valuable packing of the items of all `sections` into `budget` tokens, as [`pack`] finds it: `choices` are those
+/// of the items of the first section, then of the second, and so on. A form without cost is never taken here.
+///
+/// # Panics
+///
+/// When the best values of all items add up to more than 2^62.
+#[must_use]
+pub fn pack_sections<Item: AsRef<[Form]>>(sections: &[Section<Item>], budget: u32) -> Packing {
+    sections::pack_within(sections, budget, WORK_LIMIT)
+}
+
 fn pack_within<Item: AsRef<[Form]>>(items: &[Item], budget: u32, work_limit: u64) -> Packing {
-    let menus = Menus::new(items, budget);
+    let menus = Menus::new(items, 0..=budget);
     assert!(
         menus.most_value() <= MOST_VALUE,
         "the values of the items add up to more than 2^62"

@@ -4,9 +4,9 @@
 //! across namespaces, because the relevance they start from is relative to the documents around it.
 
 /// Fused z-score at which the relevance is 0.5.
-const MIDPOINT: f64 = 1.55;
+const MIDPOINT: f64 = 2.3;
 /// How fast the relevance rises around the midpoint, for each deviation.
-const STEEPNESS: f64 = 1.5;
+const STEEPNESS: f64 = 1.0;
 
 /// Why weights were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -100,13 +100,20 @@ pub fn score(
 
 /// Maps a fused z-score ([`crate::fusion::Fusion::fuse`]) to a relevance in 0..1, without changing any order.
 ///
-/// A logistic curve: an average document (z = 0) has .09, z = 1 has .30, z = 1.55 has .50, z = 3 has .90. The constants
+/// A logistic curve: an average document (z = 0) has .09, z = 1 has .21, z = 2.3 has .50, z = 4.5 has .90. The constants
 /// are fixed, not fitted, and a z-score is relative to its corpus, so equal relevances in two namespaces do not promise
 /// equal usefulness.
 #[inline]
 #[must_use]
 pub fn relevance_from_z(z: f32) -> f64 {
-    1.0 / (1.0 + libm::exp(-STEEPNESS * (f64::from(z) - MIDPOINT)))
+    logistic(z, MIDPOINT, STEEPNESS)
+}
+
+/// A logistic curve from 0 to 1 that is .5 at `midpoint`, the same bits on every machine.
+#[inline]
+#[must_use]
+pub fn logistic(z: f32, midpoint: f64, steepness: f64) -> f64 {
+    1.0 / (1.0 + libm::exp(-steepness * (f64::from(z) - midpoint)))
 }
 
 /// The nearest value in 0..1; 0 for what is not a number.
@@ -149,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_curve_goes_through_its_documented_points() {
-        for (z, relevance) in [(0.0, 0.09), (1.0, 0.30), (1.55, 0.50), (3.0, 0.90)] {
+        for (z, relevance) in [(0.0, 0.09), (1.0, 0.21), (2.3, 0.50), (4.5, 0.90)] {
             assert!((relevance_from_z(z) - relevance).abs() < 0.006, "{z}");
         }
         assert_eq!(relevance_from_z(f32::INFINITY).to_bits(), 1f64.to_bits());

@@ -6,14 +6,16 @@
 //!
 //! Sentences are chosen greedily by the frequency of their terms in the text, as in `SumBasic` (Nenkova and Vanderwende,
 //! "The Impact of Frequency on Summarization", 2005): terms that a chosen sentence has count less from then on, so that
-//! the next says something else. Position and protected parts add to it.
+//! the next says something else. Position and protected parts add to it. `answer` chooses by the words of a query instead.
 
+mod answer;
 mod cut;
 mod extract;
 mod json;
 
 use crate::tokens::Encoding;
 
+pub use answer::{QueryTerms, answer, answer_json};
 pub use cut::one_line;
 pub use json::flatten_json;
 
@@ -53,19 +55,25 @@ struct Candidate {
     text: String,
 }
 
-/// Joins the chosen candidates in text order, each after the `separator` for what stands before it, leaving out the last chosen until the result fits.
+/// Joins candidates in text order, each after the `separator` for what stands before it.
+fn in_order(chosen: &[Candidate], separator: impl Fn(&str) -> &'static str) -> String {
+    let mut ordered: Vec<&Candidate> = chosen.iter().collect();
+    ordered.sort_by_key(|candidate| candidate.order);
+    let mut summary = String::new();
+    for candidate in ordered {
+        if !summary.is_empty() {
+            let separator = separator(&summary);
+            summary.push_str(separator);
+        }
+        summary.push_str(&candidate.text);
+    }
+    summary
+}
+
+/// Joins the chosen candidates, leaving out the last chosen until the result fits.
 fn joined(mut chosen: Vec<Candidate>, separator: impl Fn(&str) -> &'static str) -> Option<String> {
     while !chosen.is_empty() {
-        let mut in_order: Vec<&Candidate> = chosen.iter().collect();
-        in_order.sort_by_key(|candidate| candidate.order);
-        let mut summary = String::new();
-        for candidate in in_order {
-            if !summary.is_empty() {
-                let separator = separator(&summary);
-                summary.push_str(separator);
-            }
-            summary.push_str(&candidate.text);
-        }
+        let summary = in_order(&chosen, &separator);
         if ENCODING.count_within(&summary, SUMMARY_TOKENS).is_some() {
             return Some(summary);
         }

@@ -3,11 +3,12 @@
 use std::time::Instant;
 
 use prost::Message;
+use recalld_counters::Counters;
 use recalld_engine::Engine;
 use recalld_engine::error::EngineError;
 use recalld_proto::v1::{
     BriefRequest, CountTokensRequest, CountTokensResponse, DeleteRequest, ErrorReason, GetRequest,
-    SearchRequest, WriteRequest,
+    SearchRequest, WhyNotRequest, WriteRequest,
 };
 
 use crate::convert;
@@ -30,18 +31,21 @@ pub enum Method {
     Delete,
     /// Packs memories into a text.
     Brief,
+    /// Says why a memory is or is not found.
+    WhyNot,
     /// Counts tokens.
     CountTokens,
 }
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Write,
         Self::Search,
         Self::Get,
         Self::Delete,
         Self::Brief,
+        Self::WhyNot,
         Self::CountTokens,
     ];
 
@@ -53,6 +57,7 @@ impl Method {
             Self::Get => "/recalld.v1.MemoryService/Get",
             Self::Delete => "/recalld.v1.MemoryService/Delete",
             Self::Brief => "/recalld.v1.MemoryService/Brief",
+            Self::WhyNot => "/recalld.v1.MemoryService/WhyNot",
             Self::CountTokens => "/recalld.v1.MemoryService/CountTokens",
         }
     }
@@ -65,6 +70,7 @@ impl Method {
 /// One call in hand.
 struct Call<'a> {
     engine: &'a Engine,
+    counters: &'a Counters,
     identity: &'a str,
     request: &'a [u8],
     deadline: Option<Instant>,
@@ -106,6 +112,7 @@ impl Service {
         let engine = self.engine()?;
         let call = Call {
             engine: &engine,
+            counters: &self.counters,
             identity,
             request,
             deadline,
@@ -117,6 +124,7 @@ impl Service {
             Method::Get => call.get(),
             Method::Delete => call.delete(),
             Method::Brief => call.brief(),
+            Method::WhyNot => call.why_not(),
             Method::CountTokens => call.count_tokens(),
         }
     }
@@ -138,9 +146,18 @@ impl Call<'_> {
         Ok(convert::found(answer, self.timer.elapsed()).encode_to_vec())
     }
 
+    fn why_not(&self) -> Result<Vec<u8>, Failure> {
+        let request: WhyNotRequest = decode_small("WhyNotRequest", self.request)?;
+        let (namespace, query, target) = validate::why_not(request, self.context())?;
+        let answer = self
+            .engine
+            .why_not(&namespace, &query, &target, self.deadline)?;
+        Ok(convert::why_not(answer).encode_to_vec())
+    }
+
     fn get(&self) -> Result<Vec<u8>, Failure> {
         let request: GetRequest = decode_small("GetRequest", self.request)?;
-        let get = validate::get(request)?;
+        let get = validate::get(request, self.context())?;
         let answer = self.engine.get(&get, self.deadline)?;
         Ok(convert::details(answer).encode_to_vec())
     }
@@ -157,21 +174,21 @@ impl Call<'_> {
         let if_fingerprint = std::mem::take(&mut request.if_fingerprint);
         let brief = validate::brief(request, self.context())?;
         let answer = self.engine.brief(&brief, self.deadline)?;
-        let encoding = brief.encoding.name();
-        let response = convert::briefed(answer, encoding, &if_fingerprint, self.timer.elapsed());
+        let counter = brief.counter.name();
+        let response = convert::briefed(answer, counter, &if_fingerprint, self.timer.elapsed());
         Ok(response.encode_to_vec())
     }
 
     fn count_tokens(&self) -> Result<Vec<u8>, Failure> {
         let request: CountTokensRequest = decode("CountTokensRequest", self.request)?;
-        let request = validate::count_tokens(request)?;
+        let request = validate::count_tokens(request, self.context())?;
         let mut counts = Vec::with_capacity(request.texts.len());
         for text in &request.texts {
             in_time(self.deadline)?;
-            counts.push(request.encoding.count(text));
+            counts.push(request.counter.count(text));
         }
         let total = counts.iter().map(|&count| u64::from(count)).sum();
-        let encoding = request.encoding.name().to_owned();
+        let encoding = request.counter.name().to_owned();
         Ok(CountTokensResponse {
             counts,
             total,
@@ -180,8 +197,9 @@ impl Call<'_> {
         .encode_to_vec())
     }
 
-    fn context(&self) -> Context {
+    fn context(&self) -> Context<'_> {
         Context {
+            counters: self.counters,
             dimensions: self.engine.dimensions(),
             now: self.engine.now(),
         }

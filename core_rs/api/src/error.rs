@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use prost::Message;
+use recalld_counters::TokenizerError;
 use recalld_engine::error::EngineError;
 use recalld_proto::v1::ErrorReason;
 use recalld_store::StoreError;
@@ -152,6 +153,13 @@ impl Failure {
             }
             _ => Self::new(ErrorReason::StoreUnavailable, message),
         }
+    }
+
+    /// A tokenizer of the configuration that cannot be used; the field is that of the configuration.
+    pub fn of_tokenizer(error: &TokenizerError) -> Self {
+        let description = error.to_string();
+        let field = format!("tokenizers.{}", error.name);
+        Self::invalid(vec![Violation { field, description }], 0)
     }
 
     fn with(mut self, name: &str, value: impl Into<String>) -> Self {

@@ -76,6 +76,13 @@ pub(crate) const MAX_BUDGET: u32 = 1_000_000;
 /// Most tokens of a brief whose caller says nothing.
 pub(crate) const DEFAULT_BUDGET: u32 = 1_200;
 
+/// Most sections of a brief.
+pub(crate) const MAX_SECTIONS: usize = 16;
+/// Most bytes of a section's title.
+pub(crate) const MAX_TITLE_BYTES: usize = 128;
+/// Most pinned ids and keys of a brief, together.
+pub(crate) const MAX_PINNED: usize = 64;
+
 /// Most ids and keys of a get or a delete, together.
 pub(crate) const MAX_NAMED: usize = 1_000;
 
@@ -196,6 +203,9 @@ mod tests {
                 grouped(MAX_BUDGET as usize),
                 grouped(DEFAULT_BUDGET as usize)
             ),
+            format!("headings, in this order; at most {MAX_SECTIONS}."),
+            format!("The heading: 1 to {} on one line.", size(MAX_TITLE_BYTES)),
+            format!("before `pinned_keys`; at most {MAX_PINNED} in all."),
             format!(
                 "At least one id or key; at most {} in all",
                 grouped(MAX_NAMED)

@@ -1,8 +1,11 @@
 //! The service: an open engine behind the contract.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
+use recalld_counters::Counters;
 use recalld_engine::clock::Clock;
 use recalld_engine::types::{NamespaceStats, StoreStats};
 use recalld_engine::{Engine, EngineOptions};
@@ -19,12 +22,15 @@ pub struct ServiceOptions {
     pub engine: EngineOptions,
     /// Most calls answered at a time.
     pub max_in_flight: usize,
+    /// Tokenizers to count with besides the built-in counters: files by name.
+    pub tokenizers: BTreeMap<String, PathBuf>,
 }
 
 /// Answers calls until it is closed.
 pub struct Service {
     /// None once closed. Each call holds it for reading, so that closing waits for the calls in hand.
     engine: RwLock<Option<Engine>>,
+    pub(crate) counters: Counters,
     pub(crate) admission: Admission,
     pub(crate) metrics: Metrics,
 }
@@ -32,9 +38,13 @@ pub struct Service {
 impl Service {
     /// Opens or creates the data directory.
     pub fn open(options: &ServiceOptions, clock: Arc<dyn Clock>) -> Result<Self, Failure> {
+        // First, so that a mistake in the configuration leaves no new directory behind.
+        let counters =
+            Counters::load(&options.tokenizers).map_err(|error| Failure::of_tokenizer(&error))?;
         let engine = Engine::open(&options.engine, clock).map_err(Failure::of_opening)?;
         Ok(Self {
             engine: RwLock::new(Some(engine)),
+            counters,
             admission: Admission::new(options.max_in_flight),
             metrics: Metrics::default(),
         })

@@ -5,6 +5,7 @@
     reason = "a test fails by panicking"
 )]
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -111,8 +112,10 @@ fn options(folder: &Path, max_in_flight: usize) -> ServiceOptions {
             max_store_bytes: 1 << 30,
             max_queued_writes: 64,
             index_after: 20_000,
+            tuning: recalld_engine::Tuning::default(),
         },
         max_in_flight,
+        tokenizers: BTreeMap::new(),
     }
 }
 
@@ -348,6 +351,31 @@ fn tokens_are_counted_by_encoding() {
         counted.counts.iter().map(|&n| u64::from(n)).sum::<u64>()
     );
     assert_eq!(count("").encoding, "o200k_base");
+    let approximate = count("approximate");
+    assert_eq!(approximate.encoding, "approximate");
+    assert!(approximate.total >= counted.total);
+}
+
+#[test]
+fn a_tokenizer_that_cannot_be_used_stops_the_opening() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tokenizer.json");
+    std::fs::write(&file, "{}").unwrap();
+    let tokenizers = BTreeMap::from([("mine".to_owned(), file.clone())]);
+    let options = ServiceOptions {
+        tokenizers,
+        ..options(folder.path(), 1)
+    };
+    let clock = Arc::new(TestClock(AtomicI64::new(NOW * 1_000_000)));
+    let failure = Service::open(&options, clock).err().unwrap();
+    assert_eq!(failure.reason_name(), "INVALID_FIELD");
+    assert_eq!(failure.violations[0].field, "tokenizers.mine");
+    let start = format!(
+        "tokenizers.mine: {} is not a tokenizer.json",
+        file.display()
+    );
+    assert!(failure.message.starts_with(&start), "{}", failure.message);
+    assert!(!options.engine.data_dir.exists());
 }
 
 #[test]

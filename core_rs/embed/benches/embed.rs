@@ -19,19 +19,26 @@ const MEMORY: &str = "I finally booked the flights for my sister's wedding in Li
 const CHINESE: &str = "我下个月要去上海出差，记得提醒我带护照和充电器，还要给女儿买生日礼物。";
 const MEBIBYTE: usize = 1 << 20;
 
-fn files() -> (Vec<u8>, String) {
+fn files() -> (Vec<u8>, String, Vec<u8>) {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sidecar/recalld_sidecar/data/static-256");
     (
         std::fs::read(folder.join("model.safetensors")).expect("the weights are readable"),
         std::fs::read_to_string(folder.join("vocab.txt")).expect("the vocabulary is readable"),
+        std::fs::read(folder.join("neighbours.safetensors")).expect("the neighbours are readable"),
     )
 }
 
 fn benchmarks(c: &mut Criterion) {
-    let (weights, vocabulary) = files();
-    let load =
-        || StaticModel::new(Box::new(weights.clone()), &vocabulary).expect("the model is whole");
+    let (weights, vocabulary, neighbours) = files();
+    let load = || {
+        StaticModel::new(
+            Box::new(weights.clone()),
+            &vocabulary,
+            Box::new(neighbours.clone()),
+        )
+        .expect("the model is whole")
+    };
     let model = load();
     let mut scratch = Scratch::default();
     let mut vector = vec![0.0; model.dimensions()];

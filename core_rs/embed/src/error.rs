@@ -15,6 +15,9 @@ pub enum EmbedError {
         /// The format that the file names.
         found: String,
     },
+    /// The file of the neighbours is damaged or belongs to other weights.
+    #[error("the file of the neighbours is of no use: {0}")]
+    Neighbours(&'static str),
     /// The vocabulary belongs to other weights.
     #[error("the vocabulary has {found} lines where the weights have {expected} rows")]
     VocabularyLength {

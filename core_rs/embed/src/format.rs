@@ -4,6 +4,7 @@
 //! There are two, `embeddings` (I8, rows × dimensions) and `weights` (F32, one scale a row), which must fill
 //! the rest of the file exactly. The header's `__metadata__` holds, as strings: `format` ("1"), `name`,
 //! `dims`, `normalize` ("l2"), `words` and `pieces` (rows of each of the two tokenizers, in this order).
+//! The file of the neighbours is laid out in the same way; see [`crate::neighbours`].
 
 use std::ops::Range;
 
@@ -39,19 +40,7 @@ pub(crate) struct Layout {
 pub(crate) fn layout(file: &[u8]) -> Result<Layout, EmbedError> {
     use EmbedError::Weights;
 
-    let (length, rest) = file
-        .split_first_chunk::<8>()
-        .ok_or(Weights("it is shorter than its header"))?;
-    let length = usize::try_from(u64::from_le_bytes(*length))
-        .ok()
-        .filter(|&n| n <= MAX_HEADER)
-        .ok_or(Weights("the length of its header is out of range"))?;
-    let (header, data) = rest
-        .split_at_checked(length)
-        .ok_or(Weights("it is shorter than its header"))?;
-    let header: Map<String, Value> =
-        serde_json::from_slice(header).map_err(|_| Weights("its header is not a JSON object"))?;
-
+    let (header, data) = parts(file).map_err(Weights)?;
     let metadata = |key: &str| header.get("__metadata__")?.get(key)?.as_str();
     let format = metadata("format").ok_or(Weights("its metadata name no format"))?;
     if format != FORMAT {
@@ -84,13 +73,8 @@ pub(crate) fn layout(file: &[u8]) -> Result<Layout, EmbedError> {
         .ok_or(Weights("its tensor \"embeddings\" is not as described"))?;
     let scales = tensor(&header, "weights", "F32", &[rows], 4)
         .ok_or(Weights("its tensor \"weights\" is not as described"))?;
-    let (first, second) = if table.start <= scales.start {
-        (&table, &scales)
-    } else {
-        (&scales, &table)
-    };
-    if first.start != 0 || first.end != second.start || second.end != data.len() {
-        return Err(Weights("its tensors do not fill it exactly"));
+    if !fill(&table, &scales, data) {
+        return Err(Weights(NOT_FILLED));
     }
     let start = file.len() - data.len();
     let in_file = |range: &Range<usize>| range.start + start..range.end + start;
@@ -102,6 +86,74 @@ pub(crate) fn layout(file: &[u8]) -> Result<Layout, EmbedError> {
         table: in_file(&table),
         scales: in_file(&scales),
     })
+}
+
+/// Where the lists of neighbours lie, found consistent with the number of rows.
+pub(crate) struct Lists {
+    /// SHA-256 of the weights that they were made from, hexadecimal.
+    pub model: String,
+    /// Neighbours of a row, at most.
+    pub width: usize,
+    /// Bytes of the rows' numbers in the file, u16 little-endian.
+    pub ids: Range<usize>,
+    /// Bytes of the cosines in the file.
+    pub cosines: Range<usize>,
+}
+
+/// Reads and checks the header of a file of neighbours.
+pub(crate) fn lists(file: &[u8], rows: usize) -> Result<Lists, EmbedError> {
+    use EmbedError::Neighbours;
+
+    let (header, data) = parts(file).map_err(Neighbours)?;
+    let metadata = |key: &str| header.get("__metadata__")?.get(key)?.as_str();
+    if metadata("format") != Some(FORMAT) {
+        return Err(Neighbours("they are of another format"));
+    }
+    let model = metadata("model").ok_or(Neighbours("their metadata name no model"))?;
+    let width = header
+        .get("ids")
+        .and_then(|ids| ids.get("shape")?.get(1)?.as_u64())
+        .and_then(|width| usize::try_from(width).ok())
+        .ok_or(Neighbours("their tensor \"ids\" is not as described"))?;
+    let ids = tensor(&header, "ids", "U16", &[rows, width], 2)
+        .ok_or(Neighbours("their tensor \"ids\" is not as described"))?;
+    let cosines = tensor(&header, "cosines", "U8", &[rows, width], 1)
+        .ok_or(Neighbours("their tensor \"cosines\" is not as described"))?;
+    if !fill(&ids, &cosines, data) {
+        return Err(Neighbours(NOT_FILLED));
+    }
+    let start = file.len() - data.len();
+    Ok(Lists {
+        model: model.to_owned(),
+        width,
+        ids: ids.start + start..ids.end + start,
+        cosines: cosines.start + start..cosines.end + start,
+    })
+}
+
+/// The header of a safetensors file and its data.
+fn parts(file: &[u8]) -> Result<(Map<String, Value>, &[u8]), &'static str> {
+    let too_short = "it is shorter than its header";
+    let (length, rest) = file.split_first_chunk::<8>().ok_or(too_short)?;
+    let length = usize::try_from(u64::from_le_bytes(*length))
+        .ok()
+        .filter(|&n| n <= MAX_HEADER)
+        .ok_or("the length of its header is out of range")?;
+    let (header, data) = rest.split_at_checked(length).ok_or(too_short)?;
+    let header = serde_json::from_slice(header).map_err(|_| "its header is not a JSON object")?;
+    Ok((header, data))
+}
+
+const NOT_FILLED: &str = "its tensors do not fill it exactly";
+
+/// Whether two tensors fill the data exactly, in either order.
+fn fill(one: &Range<usize>, other: &Range<usize>, data: &[u8]) -> bool {
+    let (first, second) = if one.start <= other.start {
+        (one, other)
+    } else {
+        (other, one)
+    };
+    first.start == 0 && first.end == second.start && second.end == data.len()
 }
 
 /// Where a tensor lies in the data, if the header describes it with exactly this type and shape.

@@ -15,6 +15,7 @@
 mod error;
 mod format;
 mod model;
+mod neighbours;
 mod tokenizer;
 mod trie;
 mod unigram;

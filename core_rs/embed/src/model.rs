@@ -7,7 +7,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::EmbedError;
 use crate::format::{Layout, layout};
-use crate::tokenizer::{Scratch, Tokenizer};
+use crate::neighbours::Neighbours;
+use crate::tokenizer::{Scratch, TOKENIZER_VERSION, Tokenizer};
 
 /// Shortest sum that still has a direction. Real sums are above 1e-2.
 const MIN_LENGTH: f32 = 1e-12;
@@ -22,6 +23,7 @@ pub struct StaticModel {
     table: Range<usize>,
     scales: Vec<f32>,
     tokenizer: Tokenizer,
+    neighbours: Neighbours,
     dimensions: usize,
     name: String,
     fingerprint: String,
@@ -45,6 +47,7 @@ impl StaticModel {
     pub fn new(
         weights: Box<dyn AsRef<[u8]> + Send + Sync>,
         vocabulary: &str,
+        neighbours: Box<dyn AsRef<[u8]> + Send + Sync>,
     ) -> Result<Self, EmbedError> {
         let file = (*weights).as_ref();
         let Layout {
@@ -67,12 +70,15 @@ impl StaticModel {
             ));
         }
         let tokenizer = Tokenizer::new(vocabulary, words, pieces)?;
-        let fingerprint = fingerprint(&name, file, vocabulary);
+        let of_weights = Sha256::digest(file);
+        let neighbours = Neighbours::new(neighbours, &format!("{of_weights:x}"), scales.len())?;
+        let fingerprint = fingerprint(&name, &of_weights, vocabulary);
         Ok(Self {
             weights,
             table,
             scales,
             tokenizer,
+            neighbours,
             dimensions,
             name,
             fingerprint,
@@ -90,8 +96,9 @@ impl StaticModel {
     }
 
     /// Identity of the model, 64 hexadecimal digits: SHA-256 over the SHA-256 of the weights file (32
-    /// bytes), the SHA-256 of the vocabulary (32 bytes) and the name (UTF-8). Vectors of two models with the
-    /// same fingerprint can be compared; with different ones they cannot.
+    /// bytes), the SHA-256 of the vocabulary (32 bytes), the name (UTF-8) and the version of the tokenizer (4 bytes,
+    /// little-endian). Vectors of two models with the same fingerprint can be compared; with different ones they
+    /// cannot.
     pub fn fingerprint(&self) -> &str {
         &self.fingerprint
     }
@@ -102,10 +109,31 @@ impl StaticModel {
         &scratch.rows
     }
 
+    /// How much a row says: the square of its length. The model's recipe makes frequent pieces short, so that this is
+    /// near 0 for an article or a full stop, about 1 for a pronoun and 4 to 12 for a noun or a name.
+    pub fn weight(&self, row: u32) -> f32 {
+        let at = row as usize * self.dimensions;
+        let table = &(*self.weights).as_ref()[self.table.clone()];
+        let items = table.get(at..at + self.dimensions).unwrap_or_default();
+        let squares: i32 = items
+            .iter()
+            .map(|&item| i32::from(item.cast_signed()).pow(2))
+            .sum();
+        self.scales
+            .get(row as usize)
+            .map_or(0.0, |scale| scale * scale * squares as f32)
+    }
+
+    /// The rows that mean nearly the same as `row`, nearest first, with their cosines; without `row` itself.
+    pub fn neighbours(&self, row: u32) -> impl Iterator<Item = (u32, f32)> + '_ {
+        self.neighbours.of(row)
+    }
+
     /// Writes the unit vector of `text` to `out`.
     ///
-    /// False, with `out` all zeros, if nothing in the text is in the vocabulary: such a text has no
-    /// direction, and whoever ranks must not compare it with anything.
+    /// False, with `out` all zeros, if no word of the text is in the vocabulary: such a text has no direction, and
+    /// whoever ranks must not compare it with anything. Punctuation alone has none either, or it would be near to every
+    /// text that has much of it.
     ///
     /// # Panics
     /// If `out` has another length than [`dimensions`](Self::dimensions).
@@ -117,7 +145,11 @@ impl StaticModel {
         );
         out.fill(0.0);
         let table = &(*self.weights).as_ref()[self.table.clone()];
-        for &row in self.rows(text, scratch) {
+        self.tokenizer.rows(text, scratch);
+        if !scratch.has_words {
+            return false;
+        }
+        for &row in &scratch.rows {
             let scale = self.scales[row as usize];
             let items = &table[row as usize * self.dimensions..][..self.dimensions];
             for (sum, item) in out.iter_mut().zip(items) {
@@ -149,11 +181,12 @@ fn sum_of_squares(vector: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest.iter().map(|x| x * x).sum::<f32>()
 }
 
-fn fingerprint(name: &str, weights: &[u8], vocabulary: &str) -> String {
+fn fingerprint(name: &str, of_weights: &[u8], vocabulary: &str) -> String {
     let digest = Sha256::new()
-        .chain_update(Sha256::digest(weights))
+        .chain_update(of_weights)
         .chain_update(Sha256::digest(vocabulary))
         .chain_update(name)
+        .chain_update(TOKENIZER_VERSION.to_le_bytes())
         .finalize();
     format!("{digest:x}")
 }
@@ -187,8 +220,67 @@ mod tests {
         file
     }
 
+    /// Lists of two: row 0 is near to 2 and 1, the others to none.
+    fn neighbours(weights: &[u8], rows: usize) -> Vec<u8> {
+        let (ids, cosines) = (rows * 4, rows * 2);
+        let header = format!(
+            concat!(
+                r#"{{"__metadata__":{{"format":"1","model":"{:x}"}},"#,
+                r#""ids":{{"dtype":"U16","shape":[{rows},2],"data_offsets":[0,{ids}]}},"#,
+                r#""cosines":{{"dtype":"U8","shape":[{rows},2],"data_offsets":[{ids},{end}]}}}}"#
+            ),
+            Sha256::digest(weights),
+            rows = rows,
+            ids = ids,
+            end = ids + cosines,
+        );
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend_from_slice(header.as_bytes());
+        let start = file.len();
+        file.resize(start + ids + cosines, 0);
+        file[start] = 2;
+        file[start + 2] = 1;
+        file[start + ids] = 255;
+        file[start + ids + 1] = 51;
+        file
+    }
+
+    #[test]
+    fn neighbours_end_at_a_cosine_of_zero() {
+        let model = tiny();
+        assert_eq!(
+            model.neighbours(0).collect::<Vec<_>>(),
+            [(2, 1.0), (1, 0.2)]
+        );
+        assert_eq!(model.neighbours(4).count(), 0);
+        assert_eq!(model.neighbours(9).count(), 0);
+        assert!((model.weight(0) - 2500.0).abs() < 1e-3);
+        assert_eq!(model.weight(9).to_bits(), 0f32.to_bits());
+    }
+
+    #[test]
+    fn neighbours_of_another_model_or_damaged_are_refused() {
+        let of = |file: Vec<u8>| {
+            StaticModel::new(
+                Box::new(weights("tiny", [0.5; 5])),
+                VOCABULARY,
+                Box::new(file),
+            )
+            .map(|_| ())
+        };
+        let right = neighbours(&weights("tiny", [0.5; 5]), 5);
+        assert_eq!(of(right.clone()), Ok(()));
+        let refused = |file| matches!(of(file), Err(EmbedError::Neighbours(_)));
+        assert!(refused(neighbours(&weights("other", [0.5; 5]), 5)));
+        assert!(refused(neighbours(&weights("tiny", [0.5; 5]), 4)));
+        for length in 0..right.len() {
+            assert!(refused(right[..length].to_vec()), "{length}");
+        }
+    }
+
     fn load(weights: Vec<u8>, vocabulary: &str) -> Result<StaticModel, EmbedError> {
-        StaticModel::new(Box::new(weights), vocabulary)
+        let neighbours = neighbours(&weights, 5);
+        StaticModel::new(Box::new(weights), vocabulary, Box::new(neighbours))
     }
 
     fn tiny() -> StaticModel {

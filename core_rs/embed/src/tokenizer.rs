@@ -1,13 +1,18 @@
 //! Text to rows: normalisation, then a tokenizer for each kind of script.
 //!
-//! 1. NFKC, then lower case, over the whole text.
-//! 2. Han, kana and hangul, in runs, go to the unigram model: they are written without spaces.
-//! 3. Everything else is decomposed (NFD) and loses its nonspacing marks (accents). Letters and numbers
+//! 1. Characters that show nothing are dropped; then NFKC, then lower case, over the whole text.
+//! 2. A text in traditional Chinese is read in simplified form, which the model knows best. What could be Japanese
+//!    stays as it is: a text with kana, or without a character that Japanese has given up.
+//! 3. Han, kana and hangul, in runs, go to the unigram model: they are written without spaces.
+//! 4. Everything else is decomposed (NFD) and loses its nonspacing marks (accents). Letters and numbers
 //!    (general categories L and N) form words; any other character stands alone. Words go to `WordPiece`.
+//!
+//! The reference implementation has everything but the dropping and the simplifying.
 //!
 //! What is not in the vocabulary gives no row. The memory used is proportional to the text; words are cut
 //! off as soon as they are too long to count.
 
+use recalld_algo::terms::{han, is_invisible};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::decompose_canonical;
 use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCategory};
@@ -15,6 +20,9 @@ use unicode_properties::{GeneralCategory, GeneralCategoryGroup, UnicodeGeneralCa
 use crate::error::EmbedError;
 use crate::unigram::{BOUNDARY, Lattice, Unigram};
 use crate::words::{MAX_WORD, Words};
+
+/// Raised with every change of the rows that a text gives, so that vectors of two versions are not compared.
+pub(crate) const TOKENIZER_VERSION: u32 = 2;
 
 /// Buffers of one embedding, reused by the next. It holds no result that a caller could see.
 #[derive(Default)]
@@ -28,6 +36,8 @@ pub struct Scratch {
     lattice: Lattice,
     /// Rows found so far.
     pub(crate) rows: Vec<u32>,
+    /// Whether one of them is more than a sign of punctuation.
+    pub(crate) has_words: bool,
 }
 
 /// Both vocabularies; see the module.
@@ -92,6 +102,7 @@ impl Tokenizer {
     /// Leaves the rows of `text`, in its order, in `scratch.rows`.
     pub fn rows(&self, text: &str, scratch: &mut Scratch) {
         scratch.rows.clear();
+        scratch.has_words = false;
         scratch.word.clear();
         scratch.run.clear();
         if text.is_ascii() {
@@ -100,7 +111,10 @@ impl Tokenizer {
             }
         } else {
             scratch.normal.clear();
-            scratch.normal.extend(text.nfkc());
+            let visible = text.chars().filter(|&c| !is_invisible(c));
+            scratch.normal.extend(visible.nfkc());
+            let has = |is: fn(char) -> bool| scratch.normal.chars().any(is);
+            let is_traditional = has(han::is_traditional) && !has(is_kana);
             // Lower case is asked of the whole text: a final sigma depends on its neighbours.
             for c in scratch.normal.to_lowercase().chars() {
                 if c.is_ascii() {
@@ -111,7 +125,11 @@ impl Tokenizer {
                     if scratch.run.is_empty() {
                         scratch.run.push(BOUNDARY);
                     }
-                    scratch.run.push(c);
+                    scratch.run.push(if is_traditional {
+                        han::simplified(c)
+                    } else {
+                        c
+                    });
                 } else {
                     self.end_run(scratch);
                     decompose_canonical(c, |part| self.spaced(part, scratch));
@@ -148,18 +166,27 @@ impl Tokenizer {
 
     fn end_word(&self, scratch: &mut Scratch) {
         if !scratch.word.is_empty() {
+            let before = scratch.rows.len();
             self.words.split(&scratch.word, &mut scratch.rows);
+            scratch.has_words |= scratch.rows.len() > before;
             scratch.word.clear();
         }
     }
 
     fn end_run(&self, scratch: &mut Scratch) {
         if !scratch.run.is_empty() {
+            let before = scratch.rows.len();
             self.pieces
                 .split(&scratch.run, &mut scratch.lattice, &mut scratch.rows);
+            scratch.has_words |= scratch.rows.len() > before;
             scratch.run.clear();
         }
     }
+}
+
+/// Kana, but not the middle dot, which Chinese has in foreign names.
+fn is_kana(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30fa}' | '\u{30fc}'..='\u{30ff}')
 }
 
 /// Adds to the word, up to one character more than a word may have: enough to see that it is too long.
@@ -227,7 +254,7 @@ mod tests {
             [0, 8, 0],
             "a spacing mark ends a word"
         );
-        assert_eq!(rows("ca\u{200d}fe"), [0_u32; 0], "so does a joiner");
+        assert_eq!(rows("ca\u{200d}fe\u{feff}"), [0], "a joiner is not there");
     }
 
     #[test]

@@ -6,25 +6,51 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
+use recalld_algo::terms::han;
 use recalld_embed::{Scratch, StaticModel};
 use unicode_normalization::UnicodeNormalization;
 
 const ROWS: usize = 47_127;
 const DIMENSIONS: usize = 256;
 
-static FILES: LazyLock<(Vec<u8>, String)> = LazyLock::new(|| {
+static FILES: LazyLock<(Vec<u8>, String, Vec<u8>)> = LazyLock::new(|| {
     let folder =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sidecar/recalld_sidecar/data/static-256");
     (
         std::fs::read(folder.join("model.safetensors")).unwrap(),
         std::fs::read_to_string(folder.join("vocab.txt")).unwrap(),
+        std::fs::read(folder.join("neighbours.safetensors")).unwrap(),
     )
 });
-static MODEL: LazyLock<StaticModel> =
-    LazyLock::new(|| StaticModel::new(Box::new(FILES.0.clone()), &FILES.1).unwrap());
+static MODEL: LazyLock<StaticModel> = LazyLock::new(|| {
+    StaticModel::new(
+        Box::new(FILES.0.clone()),
+        &FILES.1,
+        Box::new(FILES.2.clone()),
+    )
+    .unwrap()
+});
 
 fn rows(text: &str) -> Vec<u32> {
     MODEL.rows(text, &mut Scratch::default()).to_vec()
+}
+
+fn simplified(text: &str) -> String {
+    text.nfkc().map(han::simplified).collect()
+}
+
+fn is_of_a_word(c: char) -> bool {
+    use unicode_properties::{GeneralCategoryGroup, UnicodeGeneralCategory};
+    matches!(
+        c.general_category_group(),
+        GeneralCategoryGroup::Letter | GeneralCategoryGroup::Number
+    )
+}
+
+fn pieces(rows: &[u32]) -> impl Iterator<Item = &'static str> {
+    let lines: Vec<&str> = FILES.1.lines().collect();
+    rows.iter()
+        .map(move |&row| lines[row as usize].split('\t').next().unwrap())
 }
 
 fn embed(text: &str) -> Option<Vec<f32>> {
@@ -50,7 +76,7 @@ fn it_is_the_model_that_was_built() {
     assert_eq!(MODEL.dimensions(), DIMENSIONS);
     assert_eq!(
         MODEL.fingerprint(),
-        "bcf04ea94a655b9ed45889ad8a4f86d770ee9aab1646449c61a7875fa0ddfb49"
+        "9d26cc9b3025e4ebb1718b2eba356691b00d752c6e0936f32e370fa5ec621f1c"
     );
 }
 
@@ -77,7 +103,9 @@ const PIECES: &[(&str, &[&str])] = &[
     ("ﬁne ½ ² Ⅷ ™", &["fine", "1", "⁄", "2", "2", "viii", "t", "##m"]),
     ("我对花生过敏，记得提醒我。", &["\u{2581}我", "对", "花", "生", "过", "敏", ",", "记", "得", "提", "醒", "我", "。"]),
     ("明天上午九点在北京南站见面", &["明", "天", "上午", "九", "点", "在北京", "南", "站", "见", "面"]),
-    ("請幫我訂一張去台北的高鐵票", &["請", "幫", "我", "訂", "一", "張", "去", "台北", "的高", "鐵", "票"]),
+    ("請幫我訂一張去台北的高鐵票", &["请", "帮", "我", "订", "一", "张", "去", "台北", "的高", "铁", "票"]),
+    ("東京都の高鉄", &["\u{2581}東京都", "の高", "鉄"]),
+    ("zero\u{200b}width, so\u{ad}ft", &["zero", "##wi", "##dt", "##h", ",", "soft"]),
     ("私は来週の金曜日に東京へ引っ越します", &["\u{2581}私", "は", "来", "週", "の", "金曜", "日に", "東京", "へ", "引", "っ", "越", "します"]),
     ("コーヒーはブラックが好きです", &["コー", "ヒー", "は", "ブラック", "が好き", "です"]),
     ("ｺｰﾋｰ ｶﾞﾗｽ", &["コー", "ヒー", "ガラス"]),
@@ -210,7 +238,8 @@ proptest! {
         let rows = rows(&text);
         prop_assert!(rows.iter().all(|&row| (row as usize) < ROWS));
         let Some(vector) = embed(&text) else {
-            prop_assert!(rows.is_empty());
+            // Signs have rows, but no direction of their own.
+            prop_assert!(pieces(&rows).all(|piece| !piece.contains(is_of_a_word)));
             return Ok(());
         };
         prop_assert!((cosine(&vector, &vector) - 1.0).abs() < 1e-5);
@@ -227,11 +256,19 @@ proptest! {
         prop_assert_eq!(MODEL.rows(&second, &mut scratch), rows(&second));
     }
 
-    /// A space parts two texts for good, whatever their ends: so work and rows grow with the text, not faster.
+    /// A space parts two texts for good, whatever their ends: so work and rows grow with the text, not faster. But one
+    /// text is in one script: traditional characters are read by what else there is.
     #[test]
     fn texts_beside_each_other_do_not_mix(first in texts(), second in texts()) {
+        let [first, second] = [first, second].map(|text| simplified(&text));
         let both = rows(&format!("{first} {second}"));
         prop_assert_eq!(both, [rows(&first), rows(&second)].concat());
+    }
+
+    #[test]
+    fn traditional_chinese_is_read_as_simplified(text in "[\u{4e00}-\u{9fff}a-z ，。]{0,20}") {
+        let text = format!("我們{text}");
+        prop_assert_eq!(rows(&text), rows(&simplified(&text)));
     }
 
     #[test]
@@ -262,4 +299,46 @@ proptest! {
         }
         prop_assert_eq!(wide, rows(&text));
     }
+}
+
+/// The file of the neighbours against plain arithmetic over the table.
+#[test]
+fn neighbours_are_the_nearest_rows_with_their_cosines() {
+    let cosine = |a: u32, b: u32| {
+        let (x, y) = (naive_vector(&[a]), naive_vector(&[b]));
+        let dot: f64 = x.iter().zip(&y).map(|(x, y)| x * y).sum();
+        let length = |v: &[f64]| v.iter().map(|x| x * x).sum::<f64>().sqrt();
+        dot / (length(&x) * length(&y))
+    };
+    for word in ["dog", "october", "\u{5317}\u{4eac}"] {
+        let [row] = rows(word)[..] else {
+            panic!("{word} is one row")
+        };
+        let near: Vec<(u32, f32)> = MODEL.neighbours(row).collect();
+        assert!(near.len() >= 8, "{word} has neighbours");
+        let mut all: Vec<f64> = (0..ROWS as u32)
+            .filter(|&other| other != row)
+            .map(|other| cosine(row, other))
+            .collect();
+        all.sort_by(|a, b| b.total_cmp(a));
+        for (index, (other, said)) in near.iter().enumerate() {
+            assert!((cosine(row, *other) - f64::from(*said)).abs() < 0.005);
+            assert!((all[index] - f64::from(*said)).abs() < 0.005);
+        }
+    }
+    let pieces: Vec<&str> = pieces(
+        &MODEL
+            .neighbours(rows("dog")[0])
+            .map(|(row, _)| row)
+            .collect::<Vec<_>>(),
+    )
+    .collect();
+    assert!(pieces.contains(&"dogs"), "{pieces:?}");
+}
+
+#[test]
+fn names_weigh_more_than_articles() {
+    let weight = |word: &str| MODEL.weight(rows(word)[0]);
+    assert!(weight("the") < 0.2 && weight(".") < 0.2);
+    assert!(weight("dog") > 3.0 && weight("python") > 3.0);
 }

@@ -1,6 +1,6 @@
 //! Search and brief in one namespace of 10,000 memories, one thread, beside the exact scan of as many vectors.
-//! `RECALLD_BENCH_MEMORIES=100000` sets another size, and `RECALLD_BENCH_SCAN=1` keeps a large one without its
-//! approximate index.
+//! `RECALLD_BENCH_MEMORIES=100000` sets another size, `RECALLD_BENCH_WORDS=200` another length of a memory, and
+//! `RECALLD_BENCH_SCAN=1` keeps a large one without its approximate index.
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(
     clippy::unwrap_used,
@@ -15,9 +15,11 @@ use std::time::Duration;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use recalld_algo::score::Weights;
-use recalld_algo::tokens::Encoding;
+use recalld_counters::Counter;
 use recalld_engine::clock::SystemClock;
-use recalld_engine::types::{Brief, Expiry, Namespace, NewMemory, Query, Selection, Write};
+use recalld_engine::types::{
+    Brief, BriefFormat, Expiry, Namespace, NewMemory, Query, Section, Selection, Write,
+};
 use recalld_engine::{Engine, EngineOptions};
 use recalld_vector::quantize::{encode_row, quantize};
 use recalld_vector::{NO_VECTOR, row_bytes, scan};
@@ -106,12 +108,12 @@ fn namespace() -> Namespace {
     Namespace(vec!["bench".to_owned()])
 }
 
-fn memory(content: &str) -> NewMemory {
+fn memory(content: &str, kind: &str) -> NewMemory {
     NewMemory {
         key: String::new(),
         content: content.to_owned(),
         json: false,
-        kind: "note".to_owned(),
+        kind: kind.to_owned(),
         summary: String::new(),
         tags: Vec::new(),
         metadata: BTreeMap::new(),
@@ -137,6 +139,7 @@ fn query(text: String) -> Query {
         min_relevance: 0.0,
         weights: Weights::default(),
         half_lives: BTreeMap::new(),
+        explain: false,
         at_least: None,
     }
 }
@@ -150,12 +153,17 @@ fn engine(directory: &Path, memories: &[String], index_after: u32) -> Engine {
             max_store_bytes: 1 << 34,
             max_queued_writes: 1024,
             index_after,
+            tuning: recalld_engine::Tuning::default(),
         };
         Engine::open(&options, Arc::new(SystemClock)).unwrap()
     };
     let engine = open(u32::MAX);
     for batch in memories.chunks(BATCH) {
-        let items = batch.iter().map(|content| memory(content)).collect();
+        let items = batch
+            .iter()
+            .zip(["note", "fact"].into_iter().cycle())
+            .map(|(content, kind)| memory(content, kind))
+            .collect();
         let write = Write {
             namespace: namespace(),
             items,
@@ -190,15 +198,17 @@ fn rows(count: usize) -> Vec<u8> {
 }
 
 fn searching(criterion: &mut Criterion) {
-    let count =
-        std::env::var("RECALLD_BENCH_MEMORIES").map_or(MEMORIES, |count| count.parse().unwrap());
+    let number =
+        |name, default| std::env::var(name).map_or(default, |given| given.parse().unwrap());
+    let count = number("RECALLD_BENCH_MEMORIES", MEMORIES);
+    let words = number("RECALLD_BENCH_WORDS", MEMORY_WORDS);
     let index_after = if std::env::var_os("RECALLD_BENCH_SCAN").is_some() {
         u32::MAX
     } else {
         INDEX_AFTER
     };
     let mut texts = Texts::new();
-    let memories: Vec<String> = (0..count).map(|_| texts.text(MEMORY_WORDS)).collect();
+    let memories: Vec<String> = (0..count).map(|_| texts.text(words)).collect();
     let queries: Vec<Query> = (0..QUERIES)
         .map(|_| query(texts.query(&memories)))
         .collect();
@@ -211,7 +221,11 @@ fn searching(criterion: &mut Criterion) {
                 ..query.clone()
             },
             budget: 1_200,
-            encoding: Encoding::O200kBase,
+            counter: Counter::default(),
+            format: BriefFormat::Markdown,
+            sections: Vec::new(),
+            pinned_ids: Vec::new(),
+            pinned_keys: Vec::new(),
         })
         .collect();
     let directory = tempfile::tempdir().unwrap();
@@ -227,10 +241,36 @@ fn searching(criterion: &mut Criterion) {
                 .unwrap()
         });
     });
-    let mut next = briefs.iter().cycle();
-    group.bench_function("brief", |bencher| {
-        bencher.iter(|| engine.brief(black_box(next.next().unwrap()), None).unwrap());
-    });
+    for (name, format, sections) in [
+        ("brief", BriefFormat::Markdown, 0),
+        ("brief in JSON", BriefFormat::Json, 0),
+        ("brief in XML", BriefFormat::Xml, 0),
+        ("brief in 2 sections", BriefFormat::Markdown, 2),
+    ] {
+        let sections: Vec<Section> = (0..sections)
+            .map(|at| Section {
+                title: format!("Section {at}"),
+                kinds: if at == 0 {
+                    vec!["fact".to_owned()]
+                } else {
+                    Vec::new()
+                },
+                max_tokens: (at == 0).then_some(400),
+            })
+            .collect();
+        let briefs: Vec<Brief> = briefs
+            .iter()
+            .map(|brief| Brief {
+                format,
+                sections: sections.clone(),
+                ..brief.clone()
+            })
+            .collect();
+        let mut next = briefs.iter().cycle();
+        group.bench_function(name, |bencher| {
+            bencher.iter(|| engine.brief(black_box(next.next().unwrap()), None).unwrap());
+        });
+    }
     let rows = rows(count);
     let scan_query = recalld_vector::Query::new(&[1.0; DIMENSIONS]).unwrap();
     let mut cosines = vec![NO_VECTOR; count];

@@ -410,6 +410,7 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             record: &record,
             content: &item.content,
             vectors: &item.vectors,
+            words: &item.words,
             terms,
         };
         let weight = docs.insert(self.txn, doc, &new)?;

@@ -32,6 +32,7 @@ pub(crate) struct NewDocument<'a> {
     pub(crate) record: &'a storage::Record,
     pub(crate) content: &'a str,
     pub(crate) vectors: &'a [storage::Vector],
+    pub(crate) words: &'a [u8],
     pub(crate) terms: &'a [Vec<TermCount>],
 }
 
@@ -148,6 +149,7 @@ impl Documents<'_> {
             record,
             content,
             vectors,
+            words,
             terms,
         } = new;
         let (schema, ns) = (self.schema, self.ns);
@@ -198,6 +200,7 @@ impl Documents<'_> {
         let length: u32 = terms.iter().map(|terms| count(terms)).sum();
         self.edit_facts(txn, doc, terms.len(), length, true)?;
         self.edit_vectors(txn, doc, terms.len(), vectors)?;
+        schema.words.put(txn, &numbered, words)?;
         let mut by_term: BTreeMap<&str, Vec<Posting>> = BTreeMap::new();
         for (row, terms) in (doc.0..).zip(*terms) {
             for (term, frequency) in terms {
@@ -237,6 +240,7 @@ impl Documents<'_> {
         attributes::update(txn, schema, ns, doc, &record, false)?;
         self.edit_facts(txn, doc, terms.len(), 0, false)?;
         self.edit_vectors(txn, doc, terms.len(), &[])?;
+        schema.words.delete(txn, &keys::numbered(ns, doc.0))?;
         for (row, terms) in (doc.0..).zip(&terms) {
             for (term, _) in terms {
                 self.remove_posting(txn, term, Row(row))?;
@@ -378,6 +382,13 @@ impl Documents<'_> {
             .vectors
             .get(txn, &keys::numbered(self.ns, block))?;
         Ok(bytes.and_then(|bytes| bytes.get(index * size..(index + 1) * size)))
+    }
+
+    /// The words of a live document's passages; see `codec::words`.
+    pub(crate) fn words<'t>(&self, txn: &'t Txn<'_>, doc: Row) -> Result<&'t [u8], StoreError> {
+        let key = keys::numbered(self.ns, doc.0);
+        let words = self.schema.words.get(txn, &key)?;
+        words.ok_or_else(|| self.schema.words.damaged(&key))
     }
 
     /// The block of a term that holds, or would hold, a row.

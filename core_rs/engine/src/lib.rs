@@ -12,6 +12,7 @@ mod calendar;
 pub mod clock;
 mod documents;
 pub mod error;
+pub mod explain;
 pub mod filter;
 mod indexed;
 pub mod kinds;
@@ -43,17 +44,20 @@ use recalld_store::{FORMAT_VERSION, OpenOptions, Store, StoreError};
 
 pub use error::EngineError;
 pub use recalld_store::ids;
+pub use search::Tuning;
 
-use ann::AnnIndexes;
+use ann::{AnnIndex, AnnIndexes};
 use clock::Clock;
+use explain::{Stage, Target, WhyNot};
 use maintenance::Maintenance;
 use model::Model;
 use prepare::prepare;
+use search::Search;
 use snapshot::Snapshot;
 use token::Token;
 use types::{
-    Brief, Briefed, Delete, Deleted, Details, Found, Get, Idempotency, Namespace, NamespaceStats,
-    Outcome, Query, Receipt, StoreStats, Write, Written,
+    Brief, Briefed, Degradation, Delete, Deleted, Details, Found, Get, Idempotency, Namespace,
+    NamespaceStats, Outcome, Query, Receipt, StoreStats, Write, Written,
 };
 use writer::{Job, Progress, Writer};
 
@@ -78,12 +82,15 @@ pub struct EngineOptions {
     pub max_queued_writes: usize,
     /// Passages from which a namespace gets an approximate index.
     pub index_after: u32,
+    /// Weights of the ranking.
+    pub tuning: Tuning,
 }
 
 /// An open data directory and all that can be done with it.
 pub struct Engine {
     store: Arc<Store>,
     model: Model,
+    tuning: Tuning,
     clock: Arc<dyn Clock>,
     store_id: [u8; 16],
     progress: Arc<Progress>,
@@ -126,6 +133,7 @@ impl Engine {
         Ok(Self {
             store,
             model,
+            tuning: options.tuning,
             clock,
             store_id,
             progress,
@@ -244,7 +252,7 @@ impl Engine {
                 return Ok(Found::nothing(now, token));
             };
             let ann = self.indexes.get(snapshot.docs.ns);
-            let outcome = search::run(snapshot, &self.model, ann.as_deref(), query, now, deadline)?;
+            let outcome = search::run(snapshot, self.by(query, ann.as_deref(), now, deadline))?;
             let hits = search::hits(snapshot, &outcome.scored)?;
             Ok(Found {
                 hits,
@@ -256,34 +264,57 @@ impl Engine {
         })
     }
 
+    /// Says why a memory is, or is not, among the hits of a search.
+    pub fn why_not(
+        &self,
+        namespace: &Namespace,
+        query: &Query,
+        target: &Target,
+        deadline: Deadline,
+    ) -> Result<WhyNot, EngineError> {
+        self.reach(query.at_least, deadline)?;
+        let now = self.clock.now();
+        self.snapshot(namespace, now, |snapshot, token| {
+            let Some(snapshot) = snapshot else {
+                return Ok(WhyNot::at(Stage::NotFound, None, token));
+            };
+            let ann = self.indexes.get(snapshot.docs.ns);
+            let search = self.by(query, ann.as_deref(), now, deadline);
+            search::why_not(snapshot, search, target, token)
+        })
+    }
+
+    fn by<'a>(
+        &'a self,
+        query: &'a Query,
+        ann: Option<&'a AnnIndex>,
+        reference: Micros,
+        deadline: Deadline,
+    ) -> Search<'a> {
+        Search {
+            model: &self.model,
+            ann,
+            tuning: &self.tuning,
+            query,
+            reference,
+            deadline,
+        }
+    }
+
     /// Packs a brief.
     pub fn brief(&self, brief: &Brief, deadline: Deadline) -> Result<Briefed, EngineError> {
         self.reach(brief.query.at_least, deadline)?;
         let now = self.clock.now();
         self.snapshot(&brief.namespace, now, |snapshot, token| {
             let Some(snapshot) = snapshot else {
-                return Ok(Briefed::nothing(token));
+                return Ok(Briefed::of(brief::of_nothing(brief), Vec::new(), token));
             };
             // Never by the approximate index: the same state must give the same bytes whether it is built or not.
             let reference = snapshot.evaluator().newest()?.unwrap_or(now);
-            let outcome = search::run(
-                snapshot,
-                &self.model,
-                None,
-                &brief.query,
-                reference,
-                deadline,
-            )?;
-            let packed = brief::build(snapshot, &outcome, brief.budget, brief.encoding)?;
-            Ok(Briefed {
-                text: packed.text,
-                tokens: packed.tokens,
-                included: packed.included,
-                omitted: packed.omitted,
-                fingerprint: packed.fingerprint,
-                degraded: outcome.degraded,
-                token,
-            })
+            let query = brief::query(brief);
+            let outcome = search::run(snapshot, self.by(&query, None, reference, deadline))?;
+            let packed = brief::build(snapshot, &outcome, brief)?;
+            Ok(Briefed::of(packed, outcome.degraded, token))
         })
     }
 
@@ -485,15 +516,14 @@ impl Found {
 }
 
 impl Briefed {
-    fn nothing(token: Token) -> Self {
-        let fingerprint = brief::fingerprint("");
+    fn of(packed: brief::Packed, degraded: Vec<Degradation>, token: Token) -> Self {
         Self {
-            text: String::new(),
-            tokens: 0,
-            included: Vec::new(),
-            omitted: Vec::new(),
-            fingerprint,
-            degraded: Vec::new(),
+            text: packed.text,
+            tokens: packed.tokens,
+            included: packed.included,
+            omitted: packed.omitted,
+            fingerprint: packed.fingerprint,
+            degraded,
             token,
         }
     }

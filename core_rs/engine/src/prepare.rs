@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use recalld_algo::passages::{PASSAGE_CHARS, passages};
 use recalld_algo::tokens::Encoding;
+use recalld_counters::Counter;
 use recalld_proto::storage::v1 as storage;
 use recalld_proto::v1::{ContentFormat, Value};
 use recalld_store::ids::{MemoryId, Micros};
@@ -116,27 +117,26 @@ pub(crate) fn prepare(
         form_tokens_o200k: None,
         form_tokens_cl100k: None,
     };
-    record.form_tokens_o200k = Some(brief::measure(&record, &content, Encoding::O200kBase));
-    record.form_tokens_cl100k = Some(brief::measure(&record, &content, Encoding::Cl100kBase));
-    let vectors = match memory.vector {
+    let forms =
+        |encoding: Encoding| Some(brief::measure(&record, &content, &Counter::from(encoding)));
+    (record.form_tokens_o200k, record.form_tokens_cl100k) =
+        (forms(Encoding::O200kBase), forms(Encoding::Cl100kBase));
+    let head = indexed::head(&record);
+    let mut vectors = Vec::with_capacity(record.passages.len());
+    let mut words = Vec::new();
+    for index in 0..record.passages.len() {
+        let text = indexed::passage_text(&head, &record, &content, index);
+        let (vector, of_passage) = model.passage(&text);
+        vectors.push(to_storage(vector));
+        recalld_store::codec::words::append(&mut words, &of_passage);
+    }
+    if let Some(vector) = memory.vector {
         // It stands for the whole memory, so the first passage carries it and the others are found by their words.
-        Some(vector) => std::iter::once(to_storage(Some(quantize(&vector)?)))
-            .chain(std::iter::repeat_n(
-                storage::Vector::default(),
-                record.passages.len() - 1,
-            ))
-            .collect(),
-        None => {
-            let head = indexed::head(&record);
-            (0..record.passages.len())
-                .map(|index| {
-                    to_storage(
-                        model.quantized(&indexed::passage_text(&head, &record, &content, index)),
-                    )
-                })
-                .collect()
+        vectors.fill(storage::Vector::default());
+        if let Some(first) = vectors.first_mut() {
+            *first = to_storage(Some(quantize(&vector)?));
         }
-    };
+    }
     let terms = indexed::terms(&record, &content);
     let item = storage::PutItem {
         id: new_id(now)?.0.to_vec(),
@@ -144,6 +144,7 @@ pub(crate) fn prepare(
         record: Some(record),
         content,
         vectors,
+        words,
         if_version: memory.if_version,
     };
     Ok(Prepared { item, terms })

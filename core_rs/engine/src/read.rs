@@ -12,12 +12,12 @@ use recalld_algo::tokens::Encoding;
 
 impl Snapshot<'_> {
     /// The current, unexpired document of an id.
-    fn live_by_id(&self, id: MemoryId) -> Result<Option<Row>, StoreError> {
+    pub(crate) fn live_by_id(&self, id: MemoryId) -> Result<Option<Row>, StoreError> {
         self.unexpired(self.docs.by_id(self.txn, id)?)
     }
 
     /// The current, unexpired document of a key.
-    fn live_by_key(&self, key: &str) -> Result<Option<Row>, StoreError> {
+    pub(crate) fn live_by_key(&self, key: &str) -> Result<Option<Row>, StoreError> {
         self.unexpired(self.docs.by_key(self.txn, key)?)
     }
 
@@ -55,12 +55,13 @@ impl Snapshot<'_> {
         if record.summary.is_empty() {
             record.summary = one_line(full);
         }
-        let content_tokens = match get.encoding {
-            Encoding::O200kBase => record.tokens_o200k,
-            Encoding::Cl100kBase => record.tokens_cl100k,
+        let content_tokens = match get.counter.encoding() {
+            Some(Encoding::O200kBase) => record.tokens_o200k,
+            Some(Encoding::Cl100kBase) => record.tokens_cl100k,
+            None => get.counter.count(full),
         };
         let content = match get.max_tokens {
-            Some(most) if content_tokens > most => get.encoding.prefix(full, most),
+            Some(most) if content_tokens > most => get.counter.prefix(full, most),
             _ => full,
         };
         Ok(Detail {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use recalld_algo::score::Weights;
-use recalld_algo::tokens::Encoding;
+use recalld_counters::Counter;
 use recalld_proto::v1::{Source, Value};
 use recalld_store::ids::{MemoryId, Micros};
 
+use crate::explain::Explanation;
 use crate::filter::Filter;
 use crate::token::Token;
 
@@ -152,6 +153,8 @@ pub struct Query {
     pub weights: Weights,
     /// Half-lives that differ from the kinds' own.
     pub half_lives: BTreeMap<String, Duration>,
+    /// Whether hits are to say how their scores came about.
+    pub explain: bool,
     /// The state that the answer must hold.
     pub at_least: Option<Token>,
 }
@@ -179,6 +182,12 @@ pub struct Hit {
     pub version: u64,
     /// Sorted.
     pub tags: Vec<String>,
+    /// Its relevance lies under the threshold.
+    pub weak: bool,
+    /// Older memories that say the same, newest first.
+    pub duplicates: Vec<MemoryId>,
+    /// When it was asked for.
+    pub explanation: Option<Explanation>,
 }
 
 /// What an arm of the search did.
@@ -227,8 +236,8 @@ pub struct Get {
     pub keys: Vec<String>,
     /// Cut contents to so many tokens.
     pub max_tokens: Option<u32>,
-    /// Encoding of token counts.
-    pub encoding: Encoding,
+    /// By which tokens are counted.
+    pub counter: Counter,
     /// The version wanted; None: the current one.
     pub version: Option<u64>,
     /// The state that the answer must hold.
@@ -244,7 +253,7 @@ pub struct Detail {
     pub record: recalld_proto::storage::v1::Record,
     /// The content, cut when asked.
     pub content: String,
-    /// Tokens of the full content in the encoding asked for.
+    /// Tokens of the full content by the counter asked for.
     pub content_tokens: u32,
     /// True when the content was cut.
     pub truncated: bool,
@@ -308,8 +317,39 @@ pub struct Brief {
     pub query: Query,
     /// Most tokens of the text.
     pub budget: u32,
-    /// In which they are counted.
-    pub encoding: Encoding,
+    /// By which they are counted.
+    pub counter: Counter,
+    /// How the text is written.
+    pub format: BriefFormat,
+    /// With different titles; empty: one part without a heading.
+    pub sections: Vec<Section>,
+    /// Without repeats.
+    pub pinned_ids: Vec<MemoryId>,
+    /// Without repeats.
+    pub pinned_keys: Vec<String>,
+}
+
+/// How a brief is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum BriefFormat {
+    /// List items between two tags.
+    #[default]
+    Markdown,
+    /// One object.
+    Json,
+    /// One element.
+    Xml,
+}
+
+/// A part of a brief under a heading.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// On one line.
+    pub title: String,
+    /// Of the memories that stand here; empty: all that no section before takes.
+    pub kinds: Vec<String>,
+    /// Most tokens, the heading included; None: only the budget bounds it.
+    pub max_tokens: Option<u32>,
 }
 
 /// The form in which a brief carries a memory.
@@ -319,9 +359,9 @@ pub enum Form {
     Full,
     /// The passages that fit the query best.
     Passages,
-    /// The summary.
+    /// The sentences that answer the query, or the stored summary.
     Summary,
-    /// The summary's beginning.
+    /// The stored summary's beginning.
     Headline,
 }
 
@@ -340,6 +380,12 @@ pub struct Included {
     pub tokens: u32,
     /// The mark in the text.
     pub citation: String,
+    /// The title of its section; empty: none.
+    pub section: String,
+    /// The request named it.
+    pub pinned: bool,
+    /// Its relevance lies under the store's threshold.
+    pub weak: bool,
 }
 
 /// Why a memory is not in a brief.
@@ -349,17 +395,35 @@ pub enum Omission {
     Budget,
     /// The same text is there.
     Duplicate,
+    /// No section takes its kind.
+    Section,
+    /// It was pinned and does not exist.
+    NotFound,
 }
 
 /// A memory that a brief leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Omitted {
-    /// The memory.
-    pub id: MemoryId,
+    /// The memory; None: a pinned key that does not exist.
+    pub id: Option<MemoryId>,
+    /// Its key; empty: none.
+    pub key: String,
     /// Why.
     pub reason: Omission,
     /// Tokens of its smallest form.
     pub tokens: u32,
+}
+
+impl Omitted {
+    /// A pinned memory that does not exist.
+    pub(crate) fn missing(id: Option<MemoryId>, key: &str) -> Self {
+        Self {
+            id,
+            key: key.to_owned(),
+            reason: Omission::NotFound,
+            tokens: 0,
+        }
+    }
 }
 
 /// The answer to a brief.

@@ -235,6 +235,10 @@ impl WriterThread {
                 answers.push(Err(EngineError::DeadlineExceeded));
                 continue;
             }
+            let adds = matches!(job.operation.action, Some(Action::Put(_)));
+            if adds && self.store.is_nearly_full()? {
+                return Err(StoreError::Full { what: "size limit" }.into());
+            }
             let applied = match &job.filter {
                 None => applier.apply(&job.operation, Some(&job.terms)),
                 Some(filter) => {

@@ -67,7 +67,7 @@ fn item() -> impl Strategy<Value = NewMemory> {
                         ..Source::default()
                     }]
                 },
-                ..memory("", "A common sentence that all of them share.")
+                ..memory("", "A common sentence.")
             },
         )
 }
@@ -295,7 +295,11 @@ proptest! {
         let mut model: BTreeMap<String, NewMemory> = items
             .into_iter()
             .enumerate()
-            .map(|(i, item)| (format!("k{i}"), item))
+            .map(|(i, item)| {
+                // Equal contents would be folded into one hit.
+                let content = format!("A common sentence, number {i}.");
+                (format!("k{i}"), NewMemory { content, ..item })
+            })
             .collect();
         let keyed = |model: &BTreeMap<String, NewMemory>| {
             model.iter().map(|(key, item)| NewMemory { key: key.clone(), ..item.clone() }).collect()
@@ -349,7 +353,7 @@ fn kinds_tags_and_times_narrow_together() {
                 kind: (*kind).to_owned(),
                 tags: vec![(*tag).to_owned()],
                 occurred_at: at(*second),
-                ..memory(key, "A common sentence.")
+                ..memory(key, &format!("A common sentence about {key}."))
             })
             .collect(),
     );
@@ -378,12 +382,12 @@ fn lists_and_maps_are_present_even_when_empty() {
     }));
     let with = |key: &str, metadata: Value| NewMemory {
         metadata: BTreeMap::from([("m".to_owned(), metadata)]),
-        ..memory(key, "A common sentence.")
+        ..memory(key, &format!("A common sentence about {key}."))
     };
     let items = vec![
         with("map", map),
         with("empty", value(Kind::ListValue(ValueList::default()))),
-        memory("none", "A common sentence."),
+        memory("none", "A common sentence about nothing."),
     ];
     bench.put(&ns(&["f"]), items);
     let exists = |path: &str, wanted: bool| {
@@ -410,7 +414,7 @@ fn long_texts_are_equal_only_to_themselves() {
             uri: uri(end),
             ..Source::default()
         }],
-        ..memory(&format!("k{end}"), "A common sentence.")
+        ..memory(&format!("k{end}"), &format!("A common sentence, {end}."))
     });
     bench.put(&ns(&["f"]), items.to_vec());
     for end in ["", "a", "b"] {

@@ -87,7 +87,7 @@ proptest! {
 
     #[test]
     fn words_alone_rank_as_bm25_by_the_definition(
-        texts in proptest::collection::vec(sentence(), 2..40),
+        texts in proptest::collection::btree_set(sentence(), 2..40),
         ask in sentence(),
         gone in 0..10usize,
     ) {
@@ -198,7 +198,7 @@ fn importance_recency_and_confidence_count_as_weighed() {
         confidence,
         kind: "event".to_owned(),
         occurred_at: Some(Micros(START - days * day)),
-        ..memory(key, "The violin lesson was moved.")
+        ..memory(key, &format!("The violin lesson {key} was moved."))
     };
     bench.put(
         &space,

@@ -54,15 +54,13 @@ fn a_directory_of_another_embedder_is_refused() {
     } = bench;
     drop(engine);
     let other = tempfile::tempdir().unwrap();
-    for file in ["model.safetensors", "vocab.txt"] {
+    for file in ["model.safetensors", "vocab.txt", "neighbours.safetensors"] {
         std::fs::copy(model_dir().join(file), other.path().join(file)).unwrap();
     }
-    // Another weight is another model.
-    let weights = other.path().join("model.safetensors");
-    let mut bytes = std::fs::read(&weights).unwrap();
-    let last = bytes.len() - 1;
-    bytes[last] ^= 1;
-    std::fs::write(&weights, bytes).unwrap();
+    // Another probability is another model.
+    let vocabulary = other.path().join("vocab.txt");
+    let text = std::fs::read_to_string(&vocabulary).unwrap();
+    std::fs::write(&vocabulary, format!("{}1\n", text.trim_end())).unwrap();
     options.model_dir = other.path().to_owned();
     let error = open(&options).map(|_| ()).unwrap_err();
     assert!(

@@ -1,14 +1,16 @@
 //! `Core`: an open data directory, and the counts that it answers.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use recalld_api::{Method, Service, ServiceOptions};
-use recalld_engine::EngineOptions;
 use recalld_engine::clock::SystemClock;
+use recalld_engine::{EngineOptions, Tuning};
 
 use crate::gate::gate;
 
@@ -30,6 +32,8 @@ impl Core {
         max_in_flight = 128,
         max_queued_writes = 4096,
         index_after = 20_000,
+        tokenizers = BTreeMap::new(),
+        ranking = BTreeMap::new(),
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn new(
@@ -41,6 +45,8 @@ impl Core {
         max_in_flight: usize,
         max_queued_writes: usize,
         index_after: u32,
+        tokenizers: BTreeMap<String, PathBuf>,
+        ranking: BTreeMap<String, f32>,
     ) -> PyResult<Self> {
         let engine = EngineOptions {
             data_dir: data_dir.into(),
@@ -49,10 +55,12 @@ impl Core {
             max_store_bytes,
             max_queued_writes,
             index_after,
+            tuning: tuning(ranking)?,
         };
         let options = ServiceOptions {
             engine,
             max_in_flight,
+            tokenizers,
         };
         let service = gate(py, || Service::open(&options, Arc::new(SystemClock)))?;
         Ok(Self { service })
@@ -200,4 +208,30 @@ impl From<recalld_api::MethodMetrics> for MethodMetrics {
             seconds: metrics.seconds,
         }
     }
+}
+
+/// The default weights with some of them changed.
+fn tuning(changes: BTreeMap<String, f32>) -> PyResult<Tuning> {
+    let mut tuning = Tuning::default();
+    for (name, value) in changes {
+        if !(value.is_finite() && value >= 0.0) {
+            let error = format!("ranking: {name} must be a finite number of at least 0");
+            return Err(PyValueError::new_err(error));
+        }
+        let mut all = tuning.all();
+        let Some((_, weight)) = all.iter_mut().find(|(known, _)| *known == name) else {
+            let known = all.map(|(known, _)| known).join(", ");
+            let error = format!("ranking: {name:?} is no weight; there are {known}");
+            return Err(PyValueError::new_err(error));
+        };
+        **weight = value;
+    }
+    Ok(tuning)
+}
+
+/// The weights of the ranking by relevance, by name, as `Core` has them when nothing is said.
+#[pyfunction]
+pub(crate) fn ranking_defaults() -> BTreeMap<&'static str, f32> {
+    let mut tuning = Tuning::default();
+    tuning.all().map(|(name, weight)| (name, *weight)).into()
 }

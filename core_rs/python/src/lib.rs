@@ -15,7 +15,7 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::core::{Core, MethodMetrics, NamespaceStats, StoreStats};
+    use crate::core::{Core, MethodMetrics, NamespaceStats, StoreStats, ranking_defaults};
     #[pymodule_export]
     use crate::tools::{Problem, build_profile, count_tokens, embed, verify};
 

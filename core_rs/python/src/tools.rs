@@ -1,11 +1,12 @@
 //! Functions that need no open data directory.
 
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use recalld_algo::tokens::Encoding;
 use recalld_api::Failure;
+use recalld_counters::Counters;
 use recalld_engine::EngineOptions;
 use recalld_engine::model::Model;
 
@@ -34,6 +35,7 @@ pub(crate) fn verify(
         max_store_bytes: 1 << 40,
         max_queued_writes: 1,
         index_after: u32::MAX,
+        tuning: recalld_engine::Tuning::default(),
     };
     let problems = gate(py, || {
         recalld_engine::verify::verify(&options).map_err(Failure::of_opening)
@@ -46,16 +48,26 @@ pub(crate) fn verify(
     Ok(problems.collect())
 }
 
-/// Tokens of a text. Raises `ValueError` for an unknown encoding.
+/// Tokens of a text by a counter, of which `tokenizers` may add some: files by name. Raises `ValueError` for an unknown
+/// encoding and `CoreError` for a file that cannot be counted with.
 #[pyfunction]
-pub(crate) fn count_tokens(py: Python<'_>, text: &str, encoding: &str) -> PyResult<u32> {
-    let Some(encoding) = Encoding::from_name(encoding) else {
-        let known = Encoding::ALL.map(Encoding::name).join(", ");
+#[pyo3(signature = (text, encoding, tokenizers = BTreeMap::new()))]
+pub(crate) fn count_tokens(
+    py: Python<'_>,
+    text: &str,
+    encoding: &str,
+    tokenizers: BTreeMap<String, PathBuf>,
+) -> PyResult<u32> {
+    let counters = gate(py, move || {
+        Counters::load(&tokenizers).map_err(|error| Failure::of_tokenizer(&error))
+    })?;
+    let Some(counter) = counters.get(encoding) else {
+        let known = counters.names().join(", ");
         return Err(PyValueError::new_err(format!(
             "unknown encoding {encoding:?}; known are {known}"
         )));
     };
-    gate(py, || Ok(encoding.count(text)))
+    gate(py, || Ok(counter.count(text)))
 }
 
 /// Unit vectors of texts by the model in `model_dir`; None where nothing in the text is known.

@@ -38,6 +38,7 @@ pub struct Store {
     env: Env<WithoutTls>,
     schema: Schema,
     identity: StoreIdentity,
+    max_bytes: u64,
     directory: PathBuf,
     _lock: lock::DirectoryLock,
 }
@@ -68,6 +69,7 @@ impl Store {
             env,
             schema,
             identity,
+            max_bytes: options.max_bytes,
             directory: directory.to_owned(),
             _lock: lock,
         })
@@ -122,11 +124,29 @@ impl Store {
         on_disk || limit.is_some_and(|limit| little(limit.saturating_sub(length)))
     }
 
+    /// Whether only the room is left that deleting needs: a page that a delete changes is copied, and its old copy is
+    /// free only after the commit, so a store without a free page could never be emptied.
+    pub fn is_nearly_full(&self) -> Result<bool, StoreError> {
+        let most = self.max_bytes - (self.max_bytes / 4).min(ROOM_TO_DELETE);
+        if self.bytes_used() <= most {
+            return Ok(false);
+        }
+        let txn = self.read()?;
+        let mut used = 0;
+        for table in self.schema.tables() {
+            used += table.pages(&txn)? * PAGE_BYTES;
+        }
+        Ok(used > most)
+    }
+
     /// Bytes of the data file in use, free pages inside it included.
     pub fn bytes_used(&self) -> u64 {
         (self.env.info().last_page_number as u64 + 1) * PAGE_BYTES
     }
 }
+
+/// Enough for the pages that deleting some memories changes.
+const ROOM_TO_DELETE: u64 = 8 << 20;
 
 /// LMDB takes the system's page size; recalld runs where that is 4 KiB.
 const PAGE_BYTES: u64 = 4096;

@@ -72,6 +72,9 @@ schema! {
     rows,
     /// ns, block (u32) → a block of quantised vectors, one a row.
     vectors,
+    /// ns, doc → the words of each passage as rows of the embedding model (`codec::words`): by them the best
+    /// candidates are compared with the query word by word.
+    words,
     /// ns, term, first row of the block (u32) → a block of postings (`codec::postings`): rows and term frequencies.
     postings,
     /// ns, field, value, chunk (u16) → a chunk of a set of live documents (`codec::docs`): the filter index.

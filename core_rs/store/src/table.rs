@@ -116,6 +116,12 @@ impl Table {
         Ok(entries.map(|entry| entry.map_err(StoreError::environment)))
     }
 
+    /// Pages that it takes.
+    pub(crate) fn pages(&self, txn: &Txn<'_>) -> Result<u64, StoreError> {
+        let stat = self.database.stat(txn).map_err(StoreError::environment)?;
+        Ok((stat.branch_pages + stat.leaf_pages + stat.overflow_pages) as u64)
+    }
+
     /// Number of entries.
     pub fn len(&self, txn: &RoTxn<'_>) -> Result<u64, StoreError> {
         self.database.len(txn).map_err(StoreError::environment)

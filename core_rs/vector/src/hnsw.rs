@@ -38,7 +38,7 @@ const CONNECTIVITY: usize = 16;
 /// Candidates considered when a node is linked.
 const EF_CONSTRUCTION: usize = 128;
 /// Candidates kept by a search unless [`HnswIndex::set_ef_search`] says otherwise.
-pub const DEFAULT_EF_SEARCH: usize = 64;
+pub const DEFAULT_EF_SEARCH: usize = 256;
 /// Searches that may be inside at a time; more wait.
 pub const MAX_SEARCHES: usize = 64;
 /// Nodes a new index has room for; the room doubles when it is full.

@@ -14,11 +14,13 @@ import grpc
 import grpc.aio
 
 from . import _calls
-from ._channel import channel_options, methods
+from ._channel import connection, methods
 from ._retry import Attempts, Policy
 from ._tokens import Tokens
 from ._types import (
     Brief,
+    BriefFormat,
+    BriefSection,
     ContentFormat,
     Deleted,
     Details,
@@ -29,12 +31,14 @@ from ._types import (
     Source,
     StoreStats,
     TimeRange,
+    Tls,
     TokenCounts,
     Weights,
+    WhyNot,
 )
 from .filters import Filter
 
-# ruff: noqa: A002 - `filter` is what the contract calls it
+# ruff: noqa: A002 - `filter`, `format` and `id` are what the contract calls them
 # ruff: noqa: ASYNC109 - the server is told the deadline, which a timeout around the call could not do
 T = TypeVar("T")
 
@@ -49,14 +53,26 @@ class AsyncClient:
     together, when the call does not say its own. `retries` is how often a call is repeated, at most, when the
     sidecar is unavailable or asks to come back later; a write repeated so is still one write. Connects with
     the first call.
+
+    A sidecar neither encrypts nor checks keys; these are for a proxy before one. `tls` encrypts: True, or a
+    `Tls` with files of your own. `api_key` is sent with each call as `authorization: Bearer`; InvalidArgument
+    where that would leave the host without TLS.
     """
 
-    def __init__(self, target: str, *, timeout: float = 5.0, retries: int = 3) -> None:
+    def __init__(
+        self,
+        target: str,
+        *,
+        timeout: float = 5.0,
+        retries: int = 3,
+        tls: bool | Tls = False,
+        api_key: str | None = None,
+    ) -> None:
         self._target = target
         self._policy = Policy(timeout=timeout, retries=retries)
         self._tokens = Tokens()
         self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-        self._options = channel_options(target)
+        self._connection = connection(target, tls=tls, api_key=api_key)
         self._channel: grpc.aio.Channel | None = None
         self._methods: dict[str, Any] = {}
         self._closed = False
@@ -68,7 +84,12 @@ class AsyncClient:
     async def count_tokens(
         self, texts: Collection[str], *, encoding: str | None = None, timeout: float | None = None
     ) -> TokenCounts:
-        """Count the tokens of texts exactly, in `o200k_base` (default) or `cl100k_base`."""
+        """Count the tokens of texts, up to 1,000 of them.
+
+        `encoding` names the counter: `o200k_base` (default) or `cl100k_base`, which are exact; a tokenizer
+        that the sidecar is configured with, exact too; or `approximate`, which reads no vocabulary and counts
+        high rather than low.
+        """
         return await self._run(_calls.count_tokens(texts, encoding), timeout)
 
     async def stats(self, *, timeout: float | None = None) -> StoreStats:
@@ -87,7 +108,9 @@ class AsyncClient:
             if self._closed:
                 raise RuntimeError("this client is closed")
             try:
-                response = await self._connected()[call.method](call.request, timeout=attempts.remaining())
+                response = await self._connected()[call.method](
+                    call.request, timeout=attempts.remaining(), metadata=self._connection.metadata
+                )
             except grpc.RpcError as failed:
                 await self._sleep(attempts.pause(failed))
             else:
@@ -96,7 +119,7 @@ class AsyncClient:
     def _connected(self) -> dict[str, Any]:
         # A channel belongs to the event loop in which it is made; a client may be made before there is one.
         if self._channel is None:
-            self._channel = grpc.aio.insecure_channel(self._target, options=self._options)
+            self._channel = self._connection.channel(grpc.aio)
             self._methods = methods(self._channel)
         return self._methods
 
@@ -205,18 +228,21 @@ class AsyncNamespace:
         tags: Collection[str] = (),
         occurred: TimeRange | None = None,
         min_score: float | None = None,
+        min_relevance: float | None = None,
         weights: Weights | None = None,
         half_lives: Mapping[str, timedelta] | None = None,
+        explain: bool = False,
         at_least_as_fresh: str | None = None,
         timeout: float | None = None,
     ) -> Search:
         """Find the memories that fit a query best, by words and by meaning: their signatures, best first.
 
         Give `query`, or its `vector`, or both: then the words come from the query and the meaning from the
-        vector. At most `limit` hits (default 5) whose score is at least `min_score`. `filter` is made with
+        vector. At most `limit` hits (default 5) whose score is at least `min_score` and whose relevance is at
+        least `min_relevance`; a hit under the store's own threshold is `weak`. `filter` is made with
         `recalld.filters`; `kinds` keeps memories of one of these kinds, `tags` those that carry all of these
         tags, and `occurred` those that occurred in this span. `weights` and `half_lives` (by kind) change how
-        hits are scored.
+        hits are scored. `explain` adds to each hit how its score came about.
         """
         call = self._calls.search(
             query,
@@ -227,11 +253,52 @@ class AsyncNamespace:
             tags=tags,
             occurred=occurred,
             min_score=min_score,
+            min_relevance=min_relevance,
+            weights=weights,
+            half_lives=half_lives,
+            explain=explain,
+            at_least_as_fresh=at_least_as_fresh,
+        )
+        return await self._run(call, timeout)
+
+    async def why_not(
+        self,
+        query: str | None = None,
+        *,
+        id: str | None = None,
+        key: str | None = None,
+        vector: Collection[float] = (),
+        limit: int | None = None,
+        filter: Filter | None = None,
+        kinds: Collection[str] = (),
+        tags: Collection[str] = (),
+        occurred: TimeRange | None = None,
+        min_score: float | None = None,
+        min_relevance: float | None = None,
+        weights: Weights | None = None,
+        half_lives: Mapping[str, timedelta] | None = None,
+        at_least_as_fresh: str | None = None,
+        timeout: float | None = None,
+    ) -> WhyNot:
+        """Say why a memory is, or is not, among the hits of a search: the stage that dropped it, with numbers.
+
+        Name the memory by `id` or `key`. The other arguments are those of the `search` that is asked about.
+        """
+        search = self._calls.search(
+            query,
+            vector=vector,
+            limit=limit,
+            filter=filter,
+            kinds=kinds,
+            tags=tags,
+            occurred=occurred,
+            min_score=min_score,
+            min_relevance=min_relevance,
             weights=weights,
             half_lives=half_lives,
             at_least_as_fresh=at_least_as_fresh,
         )
-        return await self._run(call, timeout)
+        return await self._run(self._calls.why_not(search, id=id, key=key), timeout)
 
     async def get(
         self,
@@ -246,7 +313,7 @@ class AsyncNamespace:
     ) -> Details:
         """Fetch memories in full, by id or key; those that do not exist are named in the answer.
 
-        `max_tokens` cuts each content, in tokens of `encoding` (`o200k_base` by default, or `cl100k_base`).
+        `max_tokens` cuts each content, counted by `encoding` (`o200k_base` by default; see `count_tokens`).
         `as_of_version` fetches an earlier version; only with one id or key.
         """
         call = self._calls.get(
@@ -292,12 +359,17 @@ class AsyncNamespace:
         vector: Collection[float] = (),
         budget_tokens: int | None = None,
         encoding: str | None = None,
+        format: BriefFormat | None = None,
+        sections: Collection[BriefSection] = (),
+        pinned_ids: Collection[str] = (),
+        pinned_keys: Collection[str] = (),
         limit: int | None = None,
         filter: Filter | None = None,
         kinds: Collection[str] = (),
         tags: Collection[str] = (),
         occurred: TimeRange | None = None,
         min_score: float | None = None,
+        min_relevance: float | None = None,
         weights: Weights | None = None,
         half_lives: Mapping[str, timedelta] | None = None,
         if_fingerprint: str | None = None,
@@ -306,22 +378,30 @@ class AsyncNamespace:
     ) -> Brief:
         """Pack the best forms of the best memories into a text for the prompt, never over its budget.
 
-        `budget_tokens` (default 1,200) counts all of the text, in tokens of `encoding` (`o200k_base` by
-        default, or `cl100k_base`). `limit` is how many memories are considered (default 64). `if_fingerprint`
-        names a brief that you still hold: when the text would be the same, the answer is `not_modified` and
-        has none. The other arguments are as in `search`. The same state and arguments give the same bytes.
+        `budget_tokens` (default 1,200) counts all of the text, by the counter `encoding` (`o200k_base` by
+        default; see `count_tokens`). `format` is how the text is written (default Markdown). With `sections`
+        it has a part for each of them, in their order, and a memory that no section takes is left out.
+        `pinned_ids`, then `pinned_keys`, stand first whatever the query is. `limit` is how many memories are
+        considered (default 64). `if_fingerprint` names a brief that you still hold: when the text would be
+        the same, the answer is `not_modified` and has none. The other arguments are as in `search`. The same
+        state and arguments give the same bytes.
         """
         call = self._calls.brief(
             query,
             vector=vector,
             budget_tokens=budget_tokens,
             encoding=encoding,
+            format=format,
+            sections=sections,
+            pinned_ids=pinned_ids,
+            pinned_keys=pinned_keys,
             limit=limit,
             filter=filter,
             kinds=kinds,
             tags=tags,
             occurred=occurred,
             min_score=min_score,
+            min_relevance=min_relevance,
             weights=weights,
             half_lives=half_lives,
             if_fingerprint=if_fingerprint,

@@ -30,10 +30,14 @@ from ._types import (
     Arm,
     Brief,
     BriefForm,
+    BriefFormat,
+    BriefSection,
     ContentFormat,
     Degradation,
     Deleted,
     Details,
+    Explanation,
+    FactorScore,
     IncludedMemory,
     Item,
     Memory,
@@ -43,17 +47,20 @@ from ._types import (
     Outcome,
     Receipt,
     Search,
+    SearchStage,
+    SignalScore,
     Signature,
     Source,
     StoreStats,
     TimeRange,
     TokenCounts,
     Weights,
+    WhyNot,
 )
 from .filters import Filter
 from .v1 import admin_service_pb2, memory_pb2, memory_service_pb2, types_pb2
 
-# ruff: noqa: A002 - `filter` is what the contract calls it
+# ruff: noqa: A002 - `filter`, `format` and `id` are what the contract calls them
 T = TypeVar("T")
 
 
@@ -79,6 +86,8 @@ class Call(Generic[T]):
     read: Callable[[Any], T]
     """Makes the answer that the user gets out of the generated one."""
     effect: Effect = Effect.NONE
+    carried: str = ""
+    """The consistency token in the request."""
     within: str = ""
     """What to cut from the paths of wrong fields: see `_status.error_from_rpc`."""
 
@@ -120,17 +129,33 @@ class NamespaceCalls:
         tags: Collection[str],
         occurred: TimeRange | None,
         min_score: float | None,
+        min_relevance: float | None,
         weights: Weights | None,
         half_lives: Mapping[str, timedelta] | None,
         at_least_as_fresh: str | None,
+        explain: bool = False,
     ) -> Call[Search]:
         """Search and read the hits."""
         request = memory_service_pb2.SearchRequest(namespace=self._namespace)
-        put(request, "", query=query, limit=limit, min_score=min_score)
+        put(
+            request,
+            "",
+            query=query,
+            limit=limit,
+            min_score=min_score,
+            min_relevance=min_relevance,
+            explain=explain,
+        )
         put_all(request, "", vector=vector, kinds=kinds, tags=tags)
         _put_conditions(request, filter, occurred, weights, half_lives)
-        self._put_token(request, at_least_as_fresh)
-        return Call("Search", request, _search, Effect.READ)
+        carried = self._put_token(request, at_least_as_fresh)
+        return Call("Search", request, _search, Effect.READ, carried)
+
+    def why_not(self, search: Call[Search], *, id: str | None, key: str | None) -> Call[WhyNot]:
+        """Ask why a search finds a memory or does not; errors name the arguments of the search."""
+        request = memory_service_pb2.WhyNotRequest(search=search.request)
+        put(request, "", id=id, key=key)
+        return Call("WhyNot", request, _why_not, Effect.READ, search.carried, within="search.")
 
     def get(
         self,
@@ -146,8 +171,8 @@ class NamespaceCalls:
         request = memory_service_pb2.GetRequest(namespace=self._namespace)
         put_all(request, "", ids=ids, keys=keys)
         put(request, "", max_tokens=max_tokens, encoding=encoding, as_of_version=as_of_version)
-        self._put_token(request, at_least_as_fresh)
-        return Call("Get", request, _details, Effect.READ)
+        carried = self._put_token(request, at_least_as_fresh)
+        return Call("Get", request, _details, Effect.READ, carried)
 
     def delete(
         self,
@@ -179,12 +204,17 @@ class NamespaceCalls:
         vector: Collection[float],
         budget_tokens: int | None,
         encoding: str | None,
+        format: BriefFormat | None,
+        sections: Collection[BriefSection],
+        pinned_ids: Collection[str],
+        pinned_keys: Collection[str],
         limit: int | None,
         filter: Filter | None,
         kinds: Collection[str],
         tags: Collection[str],
         occurred: TimeRange | None,
         min_score: float | None,
+        min_relevance: float | None,
         weights: Weights | None,
         half_lives: Mapping[str, timedelta] | None,
         if_fingerprint: str | None,
@@ -200,21 +230,32 @@ class NamespaceCalls:
             encoding=encoding,
             limit=limit,
             min_score=min_score,
+            min_relevance=min_relevance,
             if_fingerprint=if_fingerprint,
         )
-        put_all(request, "", vector=vector, kinds=kinds, tags=tags)
+        put_all(
+            request,
+            "",
+            vector=vector,
+            kinds=kinds,
+            tags=tags,
+            pinned_ids=pinned_ids,
+            pinned_keys=pinned_keys,
+        )
+        _put_layout(request, format, sections)
         _put_conditions(request, filter, occurred, weights, half_lives)
-        self._put_token(request, at_least_as_fresh)
-        return Call("Brief", request, _brief, Effect.READ)
+        carried = self._put_token(request, at_least_as_fresh)
+        return Call("Brief", request, _brief, Effect.READ, carried)
 
     def stats(self) -> Call[NamespaceStats]:
         """Count what the namespace holds."""
         request = admin_service_pb2.GetStatsRequest(namespace=self._namespace)
         return Call("GetStats", request, _namespace_stats)
 
-    def _put_token(self, request: Any, at_least_as_fresh: str | None) -> None:
+    def _put_token(self, request: Any, at_least_as_fresh: str | None) -> str:
         chosen = self._tokens.newest if at_least_as_fresh is None else at_least_as_fresh
         put(request, "", at_least_as_fresh=chosen)
+        return chosen
 
 
 def count_tokens(texts: Collection[str], encoding: str | None) -> Call[TokenCounts]:
@@ -235,6 +276,11 @@ def store_stats() -> Call[StoreStats]:
 _FORMATS_SENT = {
     ContentFormat.TEXT: memory_pb2.CONTENT_FORMAT_TEXT,
     ContentFormat.JSON: memory_pb2.CONTENT_FORMAT_JSON,
+}
+_BRIEF_FORMATS_SENT = {
+    BriefFormat.MARKDOWN: memory_service_pb2.BRIEF_FORMAT_MARKDOWN,
+    BriefFormat.JSON: memory_service_pb2.BRIEF_FORMAT_JSON,
+    BriefFormat.XML: memory_service_pb2.BRIEF_FORMAT_XML,
 }
 
 
@@ -286,6 +332,22 @@ def _put_content(target: memory_service_pb2.WriteItem, path: str, item: Item) ->
         target.content_format = _FORMATS_SENT[content_format]
 
 
+def _put_layout(
+    request: memory_service_pb2.BriefRequest, format: BriefFormat | None, sections: Collection[BriefSection]
+) -> None:
+    if format is not None:
+        if format not in _BRIEF_FORMATS_SENT:
+            raise invalid("format", "must be BriefFormat.MARKDOWN, BriefFormat.JSON or BriefFormat.XML")
+        request.format = _BRIEF_FORMATS_SENT[format]
+    for index, section in enumerate(sections):
+        where = f"sections[{index}]"
+        if not isinstance(section, BriefSection):
+            raise invalid(where, f"must be a BriefSection, not {type(section).__name__}")
+        target = request.sections.add()
+        put(target, f"{where}.", title=section.title, max_tokens=section.max_tokens)
+        put_all(target, f"{where}.", kinds=section.kinds)
+
+
 def _put_conditions(
     request: Any,
     filter: Filter | None,
@@ -335,6 +397,18 @@ _FORMS = {
 _REASONS = {
     memory_service_pb2.OMISSION_REASON_BUDGET: OmissionReason.BUDGET,
     memory_service_pb2.OMISSION_REASON_DUPLICATE: OmissionReason.DUPLICATE,
+    memory_service_pb2.OMISSION_REASON_SECTION: OmissionReason.SECTION,
+    memory_service_pb2.OMISSION_REASON_NOT_FOUND: OmissionReason.NOT_FOUND,
+}
+_STAGES = {
+    memory_service_pb2.SEARCH_STAGE_NOT_FOUND: SearchStage.NOT_FOUND,
+    memory_service_pb2.SEARCH_STAGE_EXPIRED: SearchStage.EXPIRED,
+    memory_service_pb2.SEARCH_STAGE_FILTER: SearchStage.FILTER,
+    memory_service_pb2.SEARCH_STAGE_CANDIDATES: SearchStage.CANDIDATES,
+    memory_service_pb2.SEARCH_STAGE_THRESHOLD: SearchStage.THRESHOLD,
+    memory_service_pb2.SEARCH_STAGE_DUPLICATE: SearchStage.DUPLICATE,
+    memory_service_pb2.SEARCH_STAGE_LIMIT: SearchStage.LIMIT,
+    memory_service_pb2.SEARCH_STAGE_RETURNED: SearchStage.RETURNED,
 }
 
 
@@ -379,6 +453,60 @@ def _signature(hit: memory_pb2.Signature) -> Signature:
         relevance=hit.relevance,
         occurred_at=time_from_proto(hit.occurred_at),
         tags=tuple(hit.tags),
+        weak=hit.weak,
+        duplicate_ids=tuple(hit.duplicate_ids),
+        explanation=_explanation(hit),
+    )
+
+
+def _explanation(
+    message: memory_pb2.Signature | memory_service_pb2.WhyNotResponse,
+) -> Explanation | None:
+    """Read the explanation of a hit, or of one that is none; None when it has none."""
+    if not message.HasField("explanation"):
+        return None
+    explanation = message.explanation
+    return Explanation(
+        signals=tuple(
+            SignalScore(
+                name=signal.name,
+                rank=signal.rank,
+                raw=signal.raw,
+                normalized=signal.normalized,
+                weight=signal.weight,
+                contribution=signal.contribution,
+            )
+            for signal in explanation.signals
+        ),
+        fused=explanation.fused,
+        relevance=explanation.relevance,
+        factors=tuple(
+            FactorScore(
+                name=factor.name,
+                value=factor.value,
+                weight=factor.weight,
+                contribution=factor.contribution,
+            )
+            for factor in explanation.factors
+        ),
+        confidence=explanation.confidence,
+        score=explanation.score,
+        coverage=explanation.coverage,
+    )
+
+
+def _why_not(response: memory_service_pb2.WhyNotResponse) -> WhyNot:
+    return WhyNot(
+        stage=_STAGES.get(response.stage, SearchStage.UNRECOGNIZED),
+        detail=response.detail,
+        rank=response.rank,
+        needed_rank=response.needed_rank,
+        value=response.value,
+        needed_value=response.needed_value,
+        explanation=_explanation(response),
+        id=response.id,
+        degraded=_degradations(response.degraded),
+        token=response.token,
     )
 
 
@@ -445,6 +573,9 @@ def _brief(response: memory_service_pb2.BriefResponse) -> Brief:
                 form=_FORMS.get(memory.form, BriefForm.UNRECOGNIZED),
                 tokens=memory.tokens,
                 citation=memory.citation,
+                section=memory.section,
+                pinned=memory.pinned,
+                weak=memory.weak,
             )
             for memory in response.included
         ),
@@ -453,6 +584,7 @@ def _brief(response: memory_service_pb2.BriefResponse) -> Brief:
                 id=memory.id,
                 reason=_REASONS.get(memory.reason, OmissionReason.UNRECOGNIZED),
                 tokens=memory.tokens,
+                key=memory.key,
             )
             for memory in response.omitted
         ),

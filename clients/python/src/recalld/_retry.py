@@ -61,7 +61,7 @@ class Attempts(Generic[T]):
         if self._call.effect is Effect.WRITE:
             self._tokens.wrote(response.token)
         elif self._call.effect is Effect.READ:
-            self._tokens.read(self._call.request.at_least_as_fresh, response.token)
+            self._tokens.read(self._call.carried, response.token)
         return self._call.read(response)
 
     def pause(self, failed: grpc.RpcError) -> float:
@@ -69,7 +69,7 @@ class Attempts(Generic[T]):
         self._failed += 1
         error = error_from_rpc(failed, within=self._call.within)
         if self._call.effect is Effect.READ and error.reason == "TOKEN_OF_ANOTHER_STORE":
-            self._tokens.refused(self._call.request.at_least_as_fresh)
+            self._tokens.refused(self._call.carried)
         pause = self._pause_after(error)
         if pause is None or self._failed > self._policy.retries or pause >= self.remaining():
             raise error from failed

@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from os import PathLike
 from typing import Any, TypeVar, overload
 
 T_co = TypeVar("T_co", covariant=True)
@@ -48,22 +49,72 @@ class BriefForm(StrEnum):
     PASSAGES = "passages"
     """The passages of the content that fit the query best."""
     SUMMARY = "summary"
-    """The summary."""
+    """The sentences that answer the query, in 30 to 80 tokens."""
     HEADLINE = "headline"
     """The summary's beginning."""
     UNRECOGNIZED = "unrecognized"
     """A form that this client is too old to know."""
 
 
+class BriefFormat(StrEnum):
+    """How a brief is written. Each says that what it quotes is data, and cites every memory."""
+
+    MARKDOWN = "markdown"
+    """List items between two tags."""
+    JSON = "json"
+    """One JSON object."""
+    XML = "xml"
+    """One XML element."""
+
+
 class OmissionReason(StrEnum):
-    """Why a memory that was found is not in a brief."""
+    """Why a memory that was found or pinned is not in a brief."""
 
     BUDGET = "budget"
     """Others were worth more for the tokens that there are."""
     DUPLICATE = "duplicate"
-    """A memory with the same text is in the brief."""
+    """A newer memory that says the same stands for it."""
+    SECTION = "section"
+    """No section takes its kind."""
+    NOT_FOUND = "not_found"
+    """It was pinned, and the namespace holds no such memory (any more)."""
     UNRECOGNIZED = "unrecognized"
     """A reason that this client is too old to know."""
+
+
+class SearchStage(StrEnum):
+    """A stage of a search that can drop a memory, in the order of the pipeline."""
+
+    NOT_FOUND = "not_found"
+    """The namespace holds no such memory (any more)."""
+    EXPIRED = "expired"
+    """It has expired."""
+    FILTER = "filter"
+    """A filter leaves it out; `detail` names the argument."""
+    CANDIDATES = "candidates"
+    """No arm proposed it: others fit the words and the meaning of the query better."""
+    THRESHOLD = "threshold"
+    """Its relevance or score lies under what the search asks for; `detail` names the argument."""
+    DUPLICATE = "duplicate"
+    """A newer memory says the same and stands for it; `detail` is that memory's id."""
+    LIMIT = "limit"
+    """It is ranked behind `limit`."""
+    RETURNED = "returned"
+    """None: it is among the hits."""
+    UNRECOGNIZED = "unrecognized"
+    """A stage that this client is too old to know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """Paths of the PEM files of an encrypted connection, read when the client is made."""
+
+    root_certificates: str | PathLike[str] | None = None
+    """Certificates of the authorities that vouch for the server. Default: those that gRPC comes with."""
+    private_key: str | PathLike[str] | None = None
+    """Key of the client, for a server that asks who it is. Only together with `certificate_chain`."""
+    certificate_chain: str | PathLike[str] | None = None
+    """Certificate of the client and those that vouch for it. Only together with `private_key`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +149,19 @@ class Weights:
     """Weight of the importance given with the write; 0.3 by default."""
     recency: float | None = None
     """Weight of the recency; 0.1 by default."""
+
+
+@dataclass(frozen=True, slots=True)
+class BriefSection:
+    """A part of a brief under a heading. A memory stands in the first section that takes it."""
+
+    title: str
+    """The heading, one line; different for each section."""
+    _: KW_ONLY
+    kinds: Collection[str] = ()
+    """The kinds of the memories that stand here. Default: every kind that no section before takes."""
+    max_tokens: int | None = None
+    """Most tokens of the section with its heading. Default: only the budget bounds it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +220,58 @@ class Receipt:
 
 
 @dataclass(frozen=True, slots=True)
+class SignalScore:
+    """One signal of relevance, and what it contributed."""
+
+    name: str
+    """`dense`, `lexical`, or a signal that refines them; the guide lists them."""
+    rank: int
+    """Place of the memory in this signal's own order, from 1; 0: it has no order or did not find the memory."""
+    raw: float
+    """The value as measured: a cosine, a BM25 score, a share."""
+    normalized: float
+    """The value made comparable: for the arms, deviations above the mean of the memories searched."""
+    weight: float
+    """Weight of the normalised value for this query."""
+    contribution: float
+    """`normalized` x `weight`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FactorScore:
+    """One factor of a score, and what it contributed."""
+
+    name: str
+    """`relevance`, `importance` or `recency`."""
+    value: float
+    """0..1."""
+    weight: float
+    """Its weight, all weights summing to 1."""
+    contribution: float
+    """confidence x `weight` x `value`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """How a memory got its score for a query."""
+
+    signals: tuple[SignalScore, ...]
+    """What speaks for the memory: the arms of the search first, then what refines them."""
+    fused: float
+    """The sum of the signals' contributions: deviations above an average memory."""
+    relevance: float
+    """0..1: a fixed map of the fused value, times `coverage`."""
+    factors: tuple[FactorScore, ...]
+    """Relevance, importance and recency."""
+    confidence: float
+    """0..1: by which the weighted sum was multiplied; already inside the contributions of `factors`."""
+    score: float
+    """The sum of the factors' contributions."""
+    coverage: float
+    """0..1: how much of what the query asks for the best ten memories hold together; the same for all hits."""
+
+
+@dataclass(frozen=True, slots=True)
 class Signature:
     """What a search returns for a hit: enough to decide whether the detail is wanted, never the content."""
 
@@ -181,6 +297,12 @@ class Signature:
     """When what it tells happened."""
     tags: tuple[str, ...]
     """Tags, sorted."""
+    weak: bool
+    """True when the relevance lies under the store's threshold: nothing in it may answer the query."""
+    duplicate_ids: tuple[str, ...]
+    """Older memories that say the same, folded into this one; newest first."""
+    explanation: Explanation | None
+    """How the score came about; None unless the search asked with `explain`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +344,7 @@ class Memory:
     origin: str
     """Who or what produced it, as given with the write."""
     content_tokens: int
-    """Tokens of the full content in the encoding asked for."""
+    """Tokens of the full content by the counter asked for."""
     truncated: bool
     """True when `content` was cut to `max_tokens`."""
 
@@ -292,6 +414,32 @@ class Search(_Listing[Signature]):
 
 
 @dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why a memory is, or is not, among the hits of a search."""
+
+    stage: SearchStage
+    """The stage that dropped the memory."""
+    detail: str
+    """What decided, as said at the stage."""
+    rank: int
+    """Its place when it was dropped, or among the hits, from 1. 0: it was not ranked."""
+    needed_rank: int
+    """The last place that would have been kept at that stage. 0: the stage does not go by place."""
+    value: float
+    """Its value at the stage: score, relevance or fused value, as `detail` or the stage says."""
+    needed_value: float
+    """The least value that would have been kept. 0 when there is none."""
+    explanation: Explanation | None
+    """How its score comes about; None when it was not found, has expired or was filtered out."""
+    id: str
+    """The memory's id, empty when it was not found."""
+    degraded: tuple[Degradation, ...]
+    """Arms that could not take part; empty when the search was complete."""
+    token: str
+    """Consistency token of the state that was searched."""
+
+
+@dataclass(frozen=True, slots=True)
 class Details(_Listing[Memory]):
     """Memories in full, first those asked for by id and then those by key, each in the order asked."""
 
@@ -340,18 +488,26 @@ class IncludedMemory:
     """Tokens of its lines."""
     citation: str
     """The mark that stands in the text, for example `[m1]`."""
+    section: str
+    """The section's title, empty without sections and for pinned memories."""
+    pinned: bool
+    """True when the call pinned it."""
+    weak: bool
+    """As in `Signature`."""
 
 
 @dataclass(frozen=True, slots=True)
 class OmittedMemory:
-    """A memory that was found and that a brief leaves out."""
+    """A memory that was found or pinned and that a brief leaves out."""
 
     id: str
-    """The memory's id."""
+    """The memory's id, empty for a pinned key that does not exist."""
     reason: OmissionReason
     """Why."""
     tokens: int
     """Tokens of the smallest form in which it could have stood."""
+    key: str
+    """The memory's key, empty when it has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,11 +515,11 @@ class Brief:
     """A text for the prompt, never over its budget of tokens, and what it is made of."""
 
     text: str
-    """The text, Markdown, fenced as data. Empty when nothing fits or was found, or when `not_modified`."""
+    """The text, fenced as data. Empty when nothing fits or was found, or when `not_modified`."""
     tokens: int
     """Tokens of the text."""
     encoding: str
-    """The encoding in which they were counted."""
+    """The counter by which they were counted."""
     included: tuple[IncludedMemory, ...]
     """What the text is made of, in the order of its lines."""
     omitted: tuple[OmittedMemory, ...]
@@ -389,7 +545,7 @@ class TokenCounts:
     total: int
     """Their sum."""
     encoding: str
-    """The encoding in which they were counted."""
+    """The counter by which they were counted."""
 
 
 @dataclass(frozen=True, slots=True)

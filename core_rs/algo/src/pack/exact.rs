@@ -4,6 +4,8 @@
 //! value it gains. Items not yet visited stand at the base. A partial packing may be over the budget for a while, as
 //! long as the items to come can give back the tokens.
 
+use std::cmp::Reverse;
+
 use super::relax::{Choice, Menus, Rate, Relaxed};
 
 /// Room left and value gained against the base.
@@ -290,46 +292,30 @@ impl Search {
         None
     }
 
-    /// Makes every move from every state, and keeps what is not dominated and can still beat the best.
-    ///
-    /// Partial packings are ordered by falling room and, as none is dominated by another, by rising gain. Each move
-    /// keeps that order, so the moves' results are merged.
+    /// Makes every move from every state, and keeps what is not dominated and can still beat the best, by falling room
+    /// and rising gain.
     fn visit(&mut self, partial: &[State], stage: &Stage, next: &mut Vec<State>) {
-        let moves = &stage.open.moves;
-        let mut heads = vec![0; moves.len()];
+        let mut made: Vec<(Point, usize, u32)> = Vec::with_capacity(partial.len());
+        for (by, to) in stage.open.moves.iter().enumerate() {
+            for state in partial {
+                let point = state.point.after(to.change);
+                if point.room >= 0 && point.beats(self.best) {
+                    self.best = point;
+                    self.best_trail = Some(self.extend(state.trail, stage.open.item, to));
+                }
+                if stage.after.can_beat(point, self.best) {
+                    made.push((point, by, state.trail));
+                }
+            }
+        }
+        // Stable: of equal points the one of the cheapest move is kept.
+        made.sort_by_key(|(point, ..)| (Reverse(point.room), Reverse(point.gain)));
         let mut most_gain = i64::MIN;
-        loop {
-            let mut pick: Option<(usize, Point)> = None;
-            for (by, (to, &head)) in moves.iter().zip(&heads).enumerate() {
-                let Some(from) = partial.get(head) else {
-                    continue;
-                };
-                let point = from.point.after(to.change);
-                if pick.is_none_or(|(_, first)| (point.room, point.gain) > (first.room, first.gain))
-                {
-                    pick = Some((by, point));
-                }
-            }
-            let Some((by, point)) = pick else {
-                return;
-            };
-            let before = partial[heads[by]].trail;
-            heads[by] += 1;
-            if point.gain <= most_gain {
-                continue;
-            }
-            most_gain = point.gain;
-            let better = point.room >= 0 && point.beats(self.best);
-            if better {
-                self.best = point;
-            }
-            let open = stage.after.can_beat(point, self.best);
-            if better || open {
-                let trail = self.extend(before, stage.open.item, &moves[by]);
-                if better {
-                    self.best_trail = Some(trail);
-                }
-                if open {
+        for (point, by, before) in made {
+            if point.gain > most_gain {
+                most_gain = point.gain;
+                if stage.after.can_beat(point, self.best) {
+                    let trail = self.extend(before, stage.open.item, &stage.open.moves[by]);
                     next.push(State { point, trail });
                 }
             }

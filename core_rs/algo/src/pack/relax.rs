@@ -1,6 +1,7 @@
 //! The choices worth considering, and the linear relaxation over them.
 
 use std::cmp::{Ordering, Reverse};
+use std::ops::RangeInclusive;
 
 use super::Form;
 
@@ -10,11 +11,11 @@ pub(super) struct Choice {
     pub tokens: u32,
     pub value: u64,
     /// Index of the form in the caller's item; `None` leaves the item out.
-    pub form: Option<u8>,
+    pub form: Option<u32>,
 }
 
-/// Every item's choices, dearest last. Within an item tokens and values both strictly rise, the first choice costs
-/// nothing, and none costs more than the budget. An index into an item's choices is called a level.
+/// Every item's choices, dearest last. Within an item tokens and values both strictly rise, and the first choice costs
+/// nothing. An index into an item's choices is called a level.
 pub(super) struct Menus {
     choices: Vec<Choice>,
     /// Where each item's choices end.
@@ -22,7 +23,8 @@ pub(super) struct Menus {
 }
 
 impl Menus {
-    pub fn new<Item: AsRef<[Form]>>(items: &[Item], budget: u32) -> Self {
+    /// Looks only at forms that cost what `affordable` allows.
+    pub fn new<Item: AsRef<[Form]>>(items: &[Item], affordable: RangeInclusive<u32>) -> Self {
         let mut menus = Self {
             choices: Vec::with_capacity(items.len() * 4),
             ends: Vec::with_capacity(items.len()),
@@ -34,10 +36,10 @@ impl Menus {
                 value: 0,
                 form: None,
             });
-            let affordable = (0..=u8::MAX)
+            let forms = (0..)
                 .zip(item.as_ref())
-                .filter(|(_, form)| form.tokens <= budget);
-            menus.choices.extend(affordable.map(|(index, form)| Choice {
+                .filter(|(_, form)| affordable.contains(&form.tokens));
+            menus.choices.extend(forms.map(|(index, form)| Choice {
                 tokens: form.tokens,
                 value: form.value,
                 form: Some(index),
@@ -132,10 +134,11 @@ impl PartialEq for Rate {
 impl Eq for Rate {}
 
 /// One edge of an item's convex hull: the upgrade to level `to` from the hull's level before it.
-struct Step {
-    item: usize,
-    to: usize,
-    rate: Rate,
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    pub item: usize,
+    pub to: usize,
+    pub rate: Rate,
 }
 
 /// The greedy solution of the linear relaxation.
@@ -152,18 +155,10 @@ pub(super) struct Relaxed {
 
 /// Takes the steps of all hulls, best rate first. The best choices together must cost more than the budget.
 pub(super) fn solve(menus: &Menus, budget: u32) -> Relaxed {
-    let mut steps = Vec::with_capacity(menus.choices.len());
-    let mut hull = Vec::new();
-    for item in 0..menus.len() {
-        hull_steps(menus.of(item), item, &mut hull, &mut steps);
-    }
-    // Rates fall along a hull; equal ones keep the order of items and, within an item, of levels.
-    steps.sort_by_key(|step| Reverse(step.rate));
-
     let mut filled = vec![0; menus.len()];
     let mut room = budget;
     let mut broken: Option<(Vec<usize>, u32, Rate)> = None;
-    for step in steps {
+    for step in steps(menus) {
         let choices = menus.of(step.item);
         // After a step that did not fit, a later one of the same item starts lower than its rate says.
         let tokens = choices[step.to].tokens - choices[filled[step.item]].tokens;
@@ -181,6 +176,18 @@ pub(super) fn solve(menus: &Menus, budget: u32) -> Relaxed {
         rate,
         filled,
     }
+}
+
+/// The steps of all hulls, best rate first.
+pub(super) fn steps(menus: &Menus) -> Vec<Step> {
+    let mut steps = Vec::with_capacity(menus.choices.len());
+    let mut hull = Vec::new();
+    for item in 0..menus.len() {
+        hull_steps(menus.of(item), item, &mut hull, &mut steps);
+    }
+    // Rates fall along a hull; equal ones keep the order of items and, within an item, of levels.
+    steps.sort_by_key(|step| Reverse(step.rate));
+    steps
 }
 
 /// Appends the steps of the upper convex hull of one item's choices. `hull` is room to work in.

@@ -1,5 +1,7 @@
 //! Cutting a line to a number of tokens at a place where it does no harm.
 
+use std::ops::Range;
+
 use super::ENCODING;
 use crate::passages::{is_clause_end, joins};
 use crate::protect::{Kind, MAX_PROTECTED_BYTES, Protected, protected};
@@ -78,8 +80,40 @@ pub(super) fn cut(line: &str, max_tokens: u32) -> String {
     }
 }
 
+/// A line in parts of at most `max_tokens` tokens, cut by the same rule, in order. A protected part that is longer is in
+/// none of them.
+pub(super) fn parts(line: &str, max_tokens: u32) -> Vec<Range<usize>> {
+    let spans = protected(line);
+    let mut spans = spans.as_slice();
+    let mut found = Vec::new();
+    let mut start = 0;
+    while start < line.len() {
+        let passed = spans.partition_point(|part| part.span.end as usize <= start);
+        spans = &spans[passed..];
+        let end = start + ENCODING.prefix(&line[start..], max_tokens).len();
+        let place = if end == line.len() {
+            Some(end)
+        } else {
+            place(line, start, end, spans)
+        };
+        let next = match (place, spans.first()) {
+            (Some(place), _) => {
+                found.push(start..start + line[start..place].trim_end().len());
+                place
+            }
+            (None, Some(part)) if part.span.start as usize <= end && !is_operator(part) => {
+                part.span.end as usize
+            }
+            // What follows would say something else without what comes before it.
+            _ => break,
+        };
+        start = next + line[next..].len() - line[next..].trim_start().len();
+    }
+    found
+}
+
 /// The kept part with marks where something was left out.
-fn finished(kept: &str, starts_late: bool, ends_early: bool) -> String {
+pub(super) fn finished(kept: &str, starts_late: bool, ends_early: bool) -> String {
     let kept = kept.trim_end();
     let is_sentence = kept.ends_with(['.', '!', '?', '。', '！', '？']) && !ends_in_ordinal(kept);
     let (kept, after) = if is_sentence || !ends_early {

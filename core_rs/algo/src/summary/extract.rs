@@ -153,7 +153,7 @@ fn read(text: &str) -> (Vec<Sentence>, Vec<f64>) {
 }
 
 /// A line without the mark of a list item, a heading or a quotation.
-fn without_marker(line: &str) -> &str {
+pub(super) fn without_marker(line: &str) -> &str {
     let bare = line.trim_start_matches(['#', '>', '*', '-', '+', '•', '·']);
     if bare.len() < line.len() && bare.starts_with(char::is_whitespace) {
         bare
@@ -179,7 +179,7 @@ fn completeness(line: &str, terms: usize) -> f64 {
 }
 
 /// What stands between two sentences: nothing after a CJK mark, and a semicolon after a line without a mark.
-fn separator(before: &str) -> &'static str {
+pub(super) fn separator(before: &str) -> &'static str {
     let end = before
         .trim_end_matches(['"', '\'', ')', ']', '”', '’', '」', '』', '）'])
         .chars()

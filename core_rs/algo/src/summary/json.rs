@@ -39,19 +39,33 @@ const TELLING_KEYS: [&str; 24] = [
 ];
 
 /// A value that is no object and no array, or the scalars of one array.
-struct Leaf {
+pub(super) struct Leaf {
     /// The last two keys on the way to it.
     path: String,
-    value: String,
+    pub(super) value: String,
     is_text: bool,
     depth: usize,
     /// Its place in the arrays around it, added up.
     place: usize,
     /// Leaves of different elements of an array are on different lines.
-    line: usize,
+    pub(super) line: usize,
 }
 
 impl Leaf {
+    /// What stands before the value.
+    pub(super) fn key(&self) -> String {
+        if self.path.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", self.path)
+        }
+    }
+
+    /// How much it says by itself: a field of an element of a list says nothing without the others.
+    pub(super) fn telling(&self) -> f64 {
+        if self.depth <= 1 { weight(self) } else { 0.0 }
+    }
+
     /// The leaf with its value cut to `value_tokens`.
     fn text(&self, value_tokens: u32) -> String {
         let mut text = String::new();
@@ -147,7 +161,7 @@ fn weight(leaf: &Leaf) -> f64 {
     telling * kind * news / ((1.0 + 0.4 * leaf.depth as f64) * (1.0 + leaf.place as f64))
 }
 
-fn leaves(text: &str) -> Option<Vec<Leaf>> {
+pub(super) fn leaves(text: &str) -> Option<Vec<Leaf>> {
     if !text.trim_start().starts_with(['{', '[']) {
         return None;
     }

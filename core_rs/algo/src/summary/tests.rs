@@ -1,5 +1,7 @@
 #![allow(clippy::unwrap_used, reason = "tests fail by panicking")]
 
+mod answer;
+
 use proptest::prelude::*;
 
 use super::cut::cut;

@@ -1,10 +1,10 @@
 //! Words, numbers and what is made of them without a space: identifiers, versions, dates, paths, addresses.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::fold::{Class, class, fold_into};
 use super::words::Words;
-use super::{MAX_TERM_BYTES, fnv1a};
+use super::{MAX_TERM_BYTES, dates, fnv1a};
 
 /// What may join two parts of a compound; the longer first where one starts with the other.
 const JOINTS: [&str; 15] = [
@@ -13,6 +13,17 @@ const JOINTS: [&str; 15] = [
 
 /// Separators of groups of three digits.
 const GROUP_JOINTS: [&str; 3] = [",", "'", "\u{2019}"];
+
+/// Digits of the shortest name that tools give to a hash.
+const SHORT_HASH: usize = 7;
+/// Digits of a hash that has a shorter name.
+const HASH: RangeInclusive<usize> = 8..=64;
+
+/// The first ordinals as words; a later one is rarely written out.
+const ORDINALS: [&str; 12] = [
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+    "eleventh", "twelfth",
+];
 
 /// What follows an apostrophe in a contraction or a possessive.
 const CLITICS: [&str; 7] = ["s", "t", "re", "ve", "ll", "d", "m"];
@@ -40,16 +51,31 @@ struct Piece {
 struct Segment {
     /// The joint before it; empty for the first.
     joint: &'static str,
+    strength: Strength,
     /// Indexes of `Compound::pieces`.
     pieces: Range<usize>,
+}
+
+/// How a compound reads as one number.
+enum Number {
+    /// With a decimal point, or none.
+    Point,
+    /// With a decimal comma: `1.200,50`, or `12,50`, which may also be two numbers.
+    Comma,
+    /// With points between groups of three: `1.200.000`, or `1.200`, which may also be a fraction.
+    PointGroups,
 }
 
 /// One compound, read into buffers that are kept for the next.
 #[derive(Debug, Default)]
 pub(super) struct Compound {
     folded: String,
+    /// Ends of the vowels of `folded` that had an umlaut, which is often written as an `e` after the vowel.
+    umlauts: Vec<usize>,
     pieces: Vec<Piece>,
     segments: Vec<Segment>,
+    /// Whether a comma stands right before it, as before the later numbers of `1,2,3`.
+    in_list: bool,
     /// `++` or `#` at the end, as in the names of programming languages.
     suffix: &'static str,
     whole: String,
@@ -59,8 +85,10 @@ impl Compound {
     /// Reads the compound of `text` whose first letter or digit is at `start`, and returns its end.
     pub(super) fn read(&mut self, text: &str, start: usize) -> usize {
         self.folded.clear();
+        self.umlauts.clear();
         self.pieces.clear();
         self.segments.clear();
+        self.in_list = text[..start].ends_with(',');
         self.suffix = "";
         let mut position = start;
         let mut joint = "";
@@ -70,6 +98,7 @@ impl Compound {
             self.limit_pieces(first_piece);
             self.segments.push(Segment {
                 joint,
+                strength: strength(joint),
                 pieces: first_piece..self.pieces.len(),
             });
             position = end;
@@ -105,40 +134,39 @@ impl Compound {
             sink,
         };
         self.drop_clitic();
-        self.whole.clear();
         if let ([piece], "") = (self.pieces.as_slice(), self.suffix) {
             terms.emit(
                 &self.folded[piece.range.clone()],
                 piece.kind,
                 piece.upper && piece.characters > 1,
             );
+            if piece.kind != Kind::Letters || !self.umlauts.is_empty() {
+                self.emit_spellings(&mut terms);
+            }
         } else if self.is_dotted_acronym() {
-            self.folded_pieces_into_whole();
+            self.whole.clear();
+            self.whole.extend(
+                self.pieces
+                    .iter()
+                    .map(|piece| &self.folded[piece.range.clone()]),
+            );
             terms.emit(
                 &self.whole,
                 Kind::Letters,
                 self.pieces.iter().all(|piece| piece.upper),
             );
-        } else if self.is_number() {
-            for segment in &self.segments {
-                if segment.joint == "." {
-                    self.whole.push('.');
-                }
-                self.whole
-                    .push_str(&self.folded[self.pieces[segment.pieces.start].range.clone()]);
-            }
-            terms.emit(&self.whole, Kind::Digits, false);
-            if let Some(unit) = self
-                .pieces
-                .last()
-                .filter(|piece| piece.kind == Kind::Letters)
-            {
-                let unit_text = &self.folded[unit.range.clone()];
-                terms.emit(unit_text, unit.kind, unit.upper);
-                self.whole.push_str(unit_text);
-                terms.emit(&self.whole, Kind::Mixed, false);
-            }
+        } else if let Some(number) = self.number() {
+            self.emit_number(&number, &mut terms);
         } else {
+            let is_date = self.emit_dates(terms.sink);
+            if !is_date && self.is_dotted_numbers() {
+                let count = self.segments.len();
+                for end in [count - 1, count, count] {
+                    let kind = self.join(0..end);
+                    terms.emit(&self.whole, kind, true);
+                }
+                return;
+            }
             for piece in &self.pieces {
                 terms.emit(
                     &self.folded[piece.range.clone()],
@@ -146,9 +174,204 @@ impl Compound {
                     piece.upper && piece.characters > 1,
                 );
             }
-            let kind = self.join_whole();
-            terms.emit(&self.whole, kind, true);
+            self.emit_spellings(&mut terms);
+            if !is_date {
+                self.emit_groups(&mut terms);
+            }
         }
+    }
+
+    /// Passes what else the pieces and segments may be written as: a word with its umlauts written out, a hash by its first
+    /// digits, eight digits as a date.
+    fn emit_spellings<Sink: FnMut(&str)>(&mut self, terms: &mut Terms<'_, Sink>) {
+        let mut umlauts = self.umlauts.as_slice();
+        for piece in &self.pieces {
+            let inside = umlauts.partition_point(|&end| end <= piece.range.end);
+            let (here, later) = umlauts.split_at(inside);
+            umlauts = later;
+            if here.is_empty() {
+                continue;
+            }
+            self.whole.clear();
+            let mut from = piece.range.start;
+            for &vowel_end in here {
+                self.whole.push_str(&self.folded[from..vowel_end]);
+                self.whole.push('e');
+                from = vowel_end;
+            }
+            self.whole.push_str(&self.folded[from..piece.range.end]);
+            terms.emit(&self.whole, piece.kind, false);
+        }
+        for (index, segment) in self.segments.iter().enumerate() {
+            let text = self.text_of(segment);
+            let [piece, ..] = &self.pieces[segment.pieces.clone()] else {
+                continue;
+            };
+            if text.len() < *HASH.start() {
+                continue;
+            }
+            if segment.pieces.len() == 1 && piece.kind == Kind::Digits {
+                if piece.characters == 8 {
+                    dates::compact(text, terms.sink);
+                }
+                continue;
+            }
+            let stands_alone = segment.strength == Strength::Strong
+                && self
+                    .segments
+                    .get(index + 1)
+                    .is_none_or(|next| next.strength == Strength::Strong);
+            if stands_alone && is_hash(text) {
+                (terms.sink)(&text[..SHORT_HASH]);
+            }
+        }
+    }
+
+    fn emit_number<Sink: FnMut(&str)>(&mut self, number: &Number, terms: &mut Terms<'_, Sink>) {
+        let last = self.segments.len() - 1;
+        if matches!(number, Number::Comma) && last == 1 {
+            for segment in &self.segments {
+                let digits = &self.pieces[segment.pieces.start];
+                terms.emit(&self.folded[digits.range.clone()], Kind::Digits, false);
+            }
+        }
+        self.whole.clear();
+        for (index, segment) in self.segments.iter().enumerate() {
+            let is_point = match number {
+                Number::Comma => index == last && last > 0,
+                Number::Point => segment.joint == ".",
+                Number::PointGroups => false,
+            };
+            if is_point {
+                self.whole.push('.');
+            }
+            self.whole
+                .push_str(&self.folded[self.pieces[segment.pieces.start].range.clone()]);
+        }
+        terms.emit(&self.whole, Kind::Digits, false);
+        if let Some(unit) = self
+            .pieces
+            .last()
+            .filter(|piece| piece.kind == Kind::Letters)
+        {
+            let unit_text = &self.folded[unit.range.clone()];
+            let ordinal = dates::is_ordinal(unit_text);
+            let word = self
+                .whole
+                .parse()
+                .ok()
+                .and_then(|value: usize| ORDINALS.get(value.wrapping_sub(1)))
+                .filter(|_| ordinal);
+            if let Some(word) = word {
+                terms.emit(word, Kind::Letters, true);
+            } else {
+                if !ordinal {
+                    terms.emit(unit_text, unit.kind, unit.upper);
+                }
+                self.whole.push_str(unit_text);
+                terms.emit(&self.whole, Kind::Mixed, false);
+                self.whole.truncate(self.whole.len() - unit_text.len());
+            }
+        }
+        if matches!(number, Number::PointGroups) {
+            // The other reading: a fraction, a version.
+            self.join(0..self.segments.len());
+            terms.emit(&self.whole, Kind::Digits, false);
+        } else if let Some(amount) = self.whole.strip_suffix(".00") {
+            terms.emit(amount, Kind::Digits, false);
+        }
+    }
+
+    /// Passes the terms of the dates that three segments of digits make. Returns whether the whole compound is one.
+    fn emit_dates(&self, sink: &mut impl FnMut(&str)) -> bool {
+        let digits = |index: usize| {
+            let segment = &self.segments[index];
+            (segment.pieces.len() == 1 && self.pieces[segment.pieces.start].kind == Kind::Digits)
+                .then(|| self.text_of(segment))
+        };
+        let count = self.segments.len();
+        if let [_, second] = self.segments.as_slice()
+            && matches!(second.joint, "-" | "/")
+            && let (Some(first), Some(second)) = (digits(0), digits(1))
+        {
+            return dates::numeric_month([first, second], sink);
+        }
+        let mut start = 0;
+        while start + 3 <= count {
+            let [second, third] = [1, 2].map(|offset| self.segments[start + offset].joint);
+            if second == third
+                && matches!(second, "-" | "/" | ".")
+                && let (Some(a), Some(b), Some(c)) =
+                    (digits(start), digits(start + 1), digits(start + 2))
+                && dates::numeric([a, b, c], second, sink)
+            {
+                if count == 3 {
+                    return true;
+                }
+                start += 3;
+            } else {
+                start += 1;
+            }
+        }
+        false
+    }
+
+    /// Passes the terms of the whole and of its groups: what stands between the joints of a path or an address, between
+    /// dots, and between any joints; and of each two steps of a path. A group that is one piece has been passed already.
+    /// The whole counts twice, so that it weighs as much as parts that are found apart from each other.
+    fn emit_groups<Sink: FnMut(&str)>(&mut self, terms: &mut Terms<'_, Sink>) {
+        let count = self.segments.len();
+        let splits = [Strength::Strong, Strength::Dot, Strength::Weak];
+        for split in splits.into_iter().filter(|_| count > 1) {
+            let (mut before, mut start) = (0, 0);
+            for end in 1..=count {
+                if end < count && self.segments[end].strength > split {
+                    continue;
+                }
+                // A group with stronger joints, or none, on both sides was one before.
+                let is_new = (start > 0 && self.segments[start].strength == split)
+                    || (end < count && self.segments[end].strength == split);
+                let pieces = self.segments[start].pieces.start..self.segments[end - 1].pieces.end;
+                if is_new && pieces.len() > 1 {
+                    let kind = self.join(start..end);
+                    terms.emit(&self.whole, kind, true);
+                }
+                let is_step = matches!(self.segments[start].joint, "/" | "\\");
+                if split == Strength::Strong && is_step && (before > 0 || end < count) {
+                    let kind = self.join(before..end);
+                    terms.emit(&self.whole, kind, true);
+                }
+                (before, start) = (start, end);
+            }
+        }
+        let kind = self.join(0..count);
+        self.whole.push_str(self.suffix);
+        let kind = if self.suffix.is_empty() {
+            kind
+        } else {
+            Kind::Mixed
+        };
+        terms.emit(&self.whole, kind, true);
+        terms.emit(&self.whole, kind, true);
+    }
+
+    /// Whether the compound is three numbers or more with dots, possibly after a `v`: a version or an address, of which
+    /// one number says nothing.
+    fn is_dotted_numbers(&self) -> bool {
+        self.segments.len() > 2
+            && self.segments.iter().enumerate().all(|(index, segment)| {
+                let [.., digits] = &self.pieces[segment.pieces.clone()] else {
+                    return false;
+                };
+                let is_v = index == 0 && self.text_of(segment).starts_with('v');
+                digits.kind == Kind::Digits
+                    && segment.pieces.len() == if is_v { 2 } else { 1 }
+                    && (index == 0 || segment.joint == ".")
+            })
+    }
+
+    fn text_of(&self, segment: &Segment) -> &str {
+        &self.folded[range_of(&self.pieces[segment.pieces.clone()])]
     }
 
     /// Gives back what the buffers hold above `bytes`.
@@ -157,6 +380,8 @@ impl Compound {
         self.folded.shrink_to(bytes);
         self.whole.clear();
         self.whole.shrink_to(bytes);
+        self.umlauts.clear();
+        self.umlauts.shrink_to(bytes / size_of::<usize>());
         self.pieces.clear();
         self.pieces.shrink_to(bytes / size_of::<Piece>());
         self.segments.clear();
@@ -168,25 +393,23 @@ impl Compound {
         let first_piece = self.pieces.len();
         let mut last_start = self.folded.len();
         let mut end = start;
-        let mut characters = text[start..].char_indices().peekable();
-        while let Some((offset, character)) = characters.next() {
+        while let Some(character) = text[end..].chars().next() {
             let found = class(character);
             let digit = found == Class::Digit;
+            let after = end + character.len_utf8();
             match found {
                 Class::Ignored => {
-                    end = start + offset + character.len_utf8();
+                    end = after;
                     continue;
                 }
                 Class::Upper | Class::Letter | Class::Digit => {}
                 _ => break,
             }
-            let next = characters
-                .peek()
-                .map_or(Class::Other, |&(_, next)| class(next));
-            if character == 'T' && next == Class::Digit && self.is_date_up_to(first_piece) {
-                return (start + offset + 1, true);
+            let next = || text[after..].chars().next().map_or(Class::Other, class);
+            end = after;
+            if character == 'T' && next() == Class::Digit && self.is_date_up_to(first_piece) {
+                return (end, true);
             }
-            end = start + offset + character.len_utf8();
             let is_first = self.pieces.len() == first_piece;
             let split = match self.pieces.last() {
                 Some(piece) if !is_first => {
@@ -203,6 +426,10 @@ impl Compound {
             };
             let folded_start = self.folded.len();
             fold_into(character, &mut self.folded);
+            if !character.is_ascii() && matches!(character, 'ä' | 'ö' | 'ü' | 'Ä' | 'Ö' | 'Ü')
+            {
+                self.umlauts.push(self.folded.len());
+            }
             if split {
                 self.pieces.push(Piece {
                     range: folded_start..self.folded.len(),
@@ -216,7 +443,7 @@ impl Compound {
                 if piece.upper && found == Class::Letter {
                     piece.upper = false;
                     // `HTTPServer`: the last capital starts the next word. Not so in `OAuth` or in the plural `URLs`.
-                    if piece.characters > 3 && next == Class::Letter {
+                    if piece.characters > 3 && next() == Class::Letter {
                         piece.range.end = last_start;
                         piece.characters -= 2;
                         piece.upper = true;
@@ -231,6 +458,18 @@ impl Compound {
                 }
             }
             last_start = folded_start;
+            // The rest of a word in lower case at once.
+            if let Some(piece) = self.pieces.last_mut()
+                && piece.kind == Kind::Letters
+                && !piece.upper
+            {
+                let rest = text.as_bytes()[end..].iter();
+                let length = rest.take_while(|byte| byte.is_ascii_lowercase()).count();
+                self.folded.push_str(&text[end..end + length]);
+                piece.range.end += length;
+                piece.characters += length;
+                end += length;
+            }
         }
         (end, false)
     }
@@ -267,15 +506,30 @@ impl Compound {
                     }
             })
         };
-        if rest.starts_with(' ') {
+        // Most words end with a space, or with a sign and a space.
+        if let [first, second @ ..] = rest.as_bytes()
+            && first.is_ascii()
+            && (!b",-_'.:/\\@&+".contains(first) || second.first().is_none_or(|&next| next == b' '))
+        {
             return None;
         }
         if let Some(group) = rest.strip_prefix(',') {
-            return (ends_in_group() && starts_with_group(group)).then_some(",");
+            return ((starts_with_group(group) && ends_in_group())
+                || (starts_with_decimals(group) && self.may_have_decimals()))
+            .then_some(",");
         }
         JOINTS
             .into_iter()
             .find(|joint| rest.strip_prefix(joint).is_some_and(starts_with_word))
+    }
+
+    /// Whether what was read are digits, in groups with dots or not, which a decimal comma may follow.
+    fn may_have_decimals(&self) -> bool {
+        !self.in_list
+            && self.segments.iter().enumerate().all(|(index, segment)| {
+                matches!(&self.pieces[segment.pieces.clone()], [piece] if piece.kind == Kind::Digits
+                && (index == 0 || (segment.joint == "." && piece.characters == 3)))
+            })
     }
 
     /// Whether the segments before and the pieces from `first_piece` on are a year, a month and a day.
@@ -291,7 +545,7 @@ impl Compound {
             && self.pieces[first_piece].characters == 2
     }
 
-    fn is_digits(&self, segment: &Segment, characters: std::ops::RangeInclusive<usize>) -> bool {
+    fn is_digits(&self, segment: &Segment, characters: RangeInclusive<usize>) -> bool {
         match &self.pieces[segment.pieces.clone()] {
             [piece] => piece.kind == Kind::Digits && characters.contains(&piece.characters),
             _ => false,
@@ -333,85 +587,113 @@ impl Compound {
                 .all(|piece| piece.kind == Kind::Letters && piece.characters == 1)
     }
 
-    /// Whether the compound is digits, in groups or not, with at most one decimal point, and possibly a unit.
-    fn is_number(&self) -> bool {
+    /// How the compound reads as one number, possibly with a unit.
+    fn number(&self) -> Option<Number> {
         let last = self.segments.len() - 1;
-        let grouped = self
-            .segments
-            .iter()
-            .skip(1)
-            .take_while(|segment| self.is_group(segment))
-            .count();
-        self.segments.iter().enumerate().all(|(index, segment)| {
-            let pieces = &self.pieces[segment.pieces.clone()];
-            let joint_fits = index <= grouped || (index == last && segment.joint == ".");
-            let unit_fits = match pieces {
-                [_] => true,
-                [_, unit] => index == last && unit.kind == Kind::Letters,
-                _ => false,
-            };
-            joint_fits && unit_fits && pieces[0].kind == Kind::Digits
-        })
-    }
-
-    fn is_group(&self, segment: &Segment) -> bool {
-        GROUP_JOINTS.contains(&segment.joint) && self.pieces[segment.pieces.start].characters == 3
-    }
-
-    /// Whether the compound is a year, a month and a day with the same joints.
-    fn is_date(&self) -> bool {
-        match self.segments.as_slice() {
-            [year, month, day] => {
-                month.joint == day.joint
-                    && matches!(month.joint, "-" | "/" | ".")
-                    && self.is_digits(year, 4..=4)
-                    && self.is_digits(month, 1..=2)
-                    && self.is_digits(day, 1..=2)
-            }
-            _ => false,
-        }
-    }
-
-    fn folded_pieces_into_whole(&mut self) {
-        for piece in &self.pieces {
-            self.whole.push_str(&self.folded[piece.range.clone()]);
-        }
-    }
-
-    /// Writes the term of the whole into `self.whole` and returns its kind.
-    fn join_whole(&mut self) -> Kind {
-        let is_date = self.is_date();
-        for (index, segment) in self.segments.iter().enumerate() {
-            let pieces = &self.pieces[segment.pieces.clone()];
-            let text = &self.folded[pieces[0].range.start..pieces[pieces.len() - 1].range.end];
-            let after_digit = self.whole.ends_with(|c: char| c.is_ascii_digit());
-            let before_digit = text.starts_with(|c: char| c.is_ascii_digit());
-            if is_date && index > 0 {
-                self.whole.push('-');
-                if text.len() == 1 {
-                    self.whole.push('0');
+        let all_digits = self.segments.iter().enumerate().all(|(index, segment)| {
+            match &self.pieces[segment.pieces.clone()] {
+                [digits] => digits.kind == Kind::Digits,
+                [digits, unit] => {
+                    index == last && digits.kind == Kind::Digits && unit.kind == Kind::Letters
                 }
-            } else if !matches!(segment.joint, "-" | "\u{2010}" | "_" | "'" | "\u{2019}") {
+                _ => false,
+            }
+        });
+        if !all_digits {
+            return None;
+        }
+        let characters = |segment: &Segment| self.pieces[segment.pieces.start].characters;
+        let joints = |joints: &[&str], segments: &[Segment]| {
+            segments
+                .iter()
+                .all(|segment| joints.contains(&segment.joint) && characters(segment) == 3)
+        };
+        let first = characters(&self.segments[0]);
+        let rest = &self.segments[1..];
+        match rest {
+            [groups @ .., decimals]
+                if decimals.joint == ","
+                    && characters(decimals) < 3
+                    && (groups.is_empty() || first <= 3)
+                    && joints(&["."], groups) =>
+            {
+                Some(Number::Comma)
+            }
+            [_, ..] if first <= 3 && joints(&["."], rest) && !self.folded.starts_with('0') => {
+                Some(Number::PointGroups)
+            }
+            [groups @ .., decimals] if decimals.joint == "." && joints(&GROUP_JOINTS, groups) => {
+                Some(Number::Point)
+            }
+            _ if joints(&GROUP_JOINTS, rest) => Some(Number::Point),
+            _ => None,
+        }
+    }
+
+    /// Writes the term of these segments into `self.whole` and returns its kind.
+    fn join(&mut self, segments: Range<usize>) -> Kind {
+        self.whole.clear();
+        for (index, segment) in self.segments[segments.clone()].iter().enumerate() {
+            let pieces = &self.pieces[segment.pieces.clone()];
+            let text = &self.folded[range_of(pieces)];
+            if index > 0 && segment.strength < Strength::Weak {
                 self.whole.push_str(segment.joint);
-            } else if after_digit && before_digit {
+            } else if self.whole.ends_with(|c: char| c.is_ascii_digit())
+                && text.starts_with(|c: char| c.is_ascii_digit())
+            {
                 self.whole.push('-');
             }
             let is_version = index == 0
+                && segments.len() > 1
                 && matches!(pieces, [_, number] if number.kind == Kind::Digits)
-                && self.segments.get(1).is_some_and(|next| next.joint == ".");
+                && self.segments[segments.start + 1].joint == ".";
             self.whole.push_str(
                 text.strip_prefix('v')
                     .filter(|_| is_version)
                     .unwrap_or(text),
             );
         }
-        self.whole.push_str(self.suffix);
         if self.whole.bytes().all(|byte| byte.is_ascii_lowercase()) {
             Kind::Letters
         } else {
             Kind::Mixed
         }
     }
+}
+
+/// How far apart a joint keeps what it joins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Strength {
+    /// The steps of a path, the sides of an address.
+    Strong,
+    Dot,
+    /// The words of a name.
+    Weak,
+}
+
+fn strength(joint: &str) -> Strength {
+    match joint {
+        "." => Strength::Dot,
+        "-" | "\u{2010}" | "_" | "'" | "\u{2019}" => Strength::Weak,
+        _ => Strength::Strong,
+    }
+}
+
+/// Bytes of `Compound::folded` from the first to the last of these pieces.
+fn range_of(pieces: &[Piece]) -> Range<usize> {
+    match pieces {
+        [first, .., last] => first.range.start..last.range.end,
+        [only] => only.range.clone(),
+        [] => 0..0,
+    }
+}
+
+/// Whether these are hexadecimal digits, letters among them.
+fn is_hash(text: &str) -> bool {
+    HASH.contains(&text.len())
+        && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && text.bytes().any(|byte| byte.is_ascii_digit())
+        && text.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
 /// Turns folded words into terms.
@@ -430,9 +712,18 @@ impl<Sink: FnMut(&str)> Terms<'_, Sink> {
             self.words
                 .emit(word, keep || self.keep_stop_words, self.sink);
         } else if !word.is_empty() {
-            (self.sink)(word);
+            (self.sink)(without_article(word));
         }
     }
+}
+
+/// An Arabic word without its article, also after the prepositions and the `and` that are written with it.
+fn without_article(word: &str) -> &str {
+    ["ال", "وال", "بال", "كال", "فال"]
+        .into_iter()
+        .find_map(|article| word.strip_prefix(article))
+        .filter(|rest| rest.len() >= 6)
+        .unwrap_or(word)
 }
 
 fn starts_with_word(text: &str) -> bool {
@@ -446,6 +737,17 @@ fn starts_with_word(text: &str) -> bool {
 fn starts_with_group(text: &str) -> bool {
     let digits = text.bytes().take(4).take_while(u8::is_ascii_digit).count();
     digits == 3
+}
+
+/// Whether `text` starts with one or two digits that end a number.
+fn starts_with_decimals(text: &str) -> bool {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let mut rest = text[digits..].bytes();
+    (1..=2).contains(&digits)
+        && match (rest.next(), rest.next()) {
+            (Some(b',' | b'.' | b'-' | b'/' | b':'), Some(next)) => !next.is_ascii_digit(),
+            _ => true,
+        }
 }
 
 /// What replaces a term that is too long.

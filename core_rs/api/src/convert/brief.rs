@@ -31,19 +31,21 @@ pub(crate) fn briefed(
             .into(),
             tokens: included.tokens,
             citation: included.citation,
-            section: String::new(),
-            pinned: false,
-            weak: false,
+            section: included.section,
+            pinned: included.pinned,
+            weak: included.weak,
         });
-    let omitted = answer.omitted.iter().map(|omitted| v1::OmittedMemory {
-        id: omitted.id.to_string(),
+    let omitted = answer.omitted.into_iter().map(|omitted| v1::OmittedMemory {
+        id: omitted.id.map(|id| id.to_string()).unwrap_or_default(),
         reason: match omitted.reason {
             Omission::Budget => v1::OmissionReason::Budget,
             Omission::Duplicate => v1::OmissionReason::Duplicate,
+            Omission::Section => v1::OmissionReason::Section,
+            Omission::NotFound => v1::OmissionReason::NotFound,
         }
         .into(),
         tokens: omitted.tokens,
-        key: String::new(),
+        key: omitted.key,
     });
     v1::BriefResponse {
         text: if not_modified {

@@ -10,7 +10,7 @@ use recalld_proto::v1;
 use recalld_store::ids::{MemoryId, Micros};
 
 pub(crate) use brief::briefed;
-pub(crate) use search::found;
+pub(crate) use search::{found, why_not};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 

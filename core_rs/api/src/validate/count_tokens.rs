@@ -1,9 +1,10 @@
 //! `CountTokensRequest`.
 
-use recalld_algo::tokens::Encoding;
+use recalld_counters::Counter;
 use recalld_proto::v1::CountTokensRequest;
 
-use super::fields::encoding;
+use super::Context;
+use super::fields::counter;
 use super::report::{Path, Report};
 use crate::error::Failure;
 use crate::limits::{MAX_TEXTS, MAX_TEXTS_BYTES};
@@ -11,11 +12,14 @@ use crate::limits::{MAX_TEXTS, MAX_TEXTS_BYTES};
 /// Texts to count. They are not kept, so they may hold anything.
 pub(crate) struct CountTokens {
     pub(crate) texts: Vec<String>,
-    pub(crate) encoding: Encoding,
+    pub(crate) counter: Counter,
 }
 
 /// Checks a request to count tokens.
-pub(crate) fn count_tokens(request: CountTokensRequest) -> Result<CountTokens, Failure> {
+pub(crate) fn count_tokens(
+    request: CountTokensRequest,
+    context: Context<'_>,
+) -> Result<CountTokens, Failure> {
     let mut report = Report::default();
     let at = Path::field("texts");
     let texts = request.texts;
@@ -32,6 +36,6 @@ pub(crate) fn count_tokens(request: CountTokensRequest) -> Result<CountTokens, F
             format_args!("must be at most {MAX_TEXTS_BYTES} bytes in all, not {bytes}"),
         );
     }
-    let encoding = encoding(&mut report, &Path::field("encoding"), &request.encoding);
-    report.finish(CountTokens { texts, encoding })
+    let counter = counter(&mut report, &request.encoding, context);
+    report.finish(CountTokens { texts, counter })
 }

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use prost::Message;
-use recalld_algo::tokens::Encoding;
+use recalld_counters::Counter;
 use recalld_engine::kinds::DEFAULT_KIND;
 use recalld_engine::token::Token;
 use recalld_engine::types::Idempotency;
@@ -151,7 +151,7 @@ pub(super) fn vector(
     report: &mut Report,
     at: &Path<'_>,
     value: Vec<f32>,
-    context: Context,
+    context: Context<'_>,
 ) -> Option<Vec<f32>> {
     if value.is_empty() {
         return None;
@@ -204,18 +204,23 @@ pub(super) fn tags(report: &mut Report, at: &Path<'_>, mut values: Vec<String>) 
     values
 }
 
-/// Name of an encoding; empty means `o200k_base`.
-pub(super) fn encoding(report: &mut Report, at: &Path<'_>, value: &str) -> Encoding {
+/// The field `encoding`: the name of a counter; empty means `o200k_base`.
+pub(super) fn counter(report: &mut Report, value: &str, context: Context<'_>) -> Counter {
     if value.is_empty() {
-        return Encoding::O200kBase;
+        return Counter::default();
     }
-    Encoding::from_name(value).unwrap_or_else(|| {
-        let [first, second] = Encoding::ALL.map(Encoding::name);
+    context.counters.get(value).unwrap_or_else(|| {
+        let known: Vec<String> = context
+            .counters
+            .names()
+            .into_iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
         report.wrong(
-            at,
-            format_args!("must be `{first}` or `{second}`, not {}", quoted(value)),
+            &Path::field("encoding"),
+            format_args!("must be one of {}, not {}", known.join(", "), quoted(value)),
         );
-        Encoding::O200kBase
+        Counter::default()
     })
 }
 

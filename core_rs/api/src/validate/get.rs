@@ -3,13 +3,14 @@
 use recalld_engine::types::Get;
 use recalld_proto::v1::GetRequest;
 
-use super::fields::{encoding, named, token};
+use super::Context;
+use super::fields::{counter, named, token};
 use super::namespace::namespace;
 use super::report::{Path, Report};
 use crate::error::Failure;
 
 /// Checks a request for full memories.
-pub(crate) fn get(request: GetRequest) -> Result<Get, Failure> {
+pub(crate) fn get(request: GetRequest, context: Context<'_>) -> Result<Get, Failure> {
     let mut report = Report::default();
     let namespace = namespace(&mut report, request.namespace);
     let asked = request.ids.len() + request.keys.len();
@@ -32,14 +33,14 @@ pub(crate) fn get(request: GetRequest) -> Result<Get, Failure> {
             report.wrong(&at, "needs exactly one id or key");
         }
     }
-    let encoding = encoding(&mut report, &Path::field("encoding"), &request.encoding);
+    let counter = counter(&mut report, &request.encoding, context);
     let at_least = token(&mut report, &request.at_least_as_fresh);
     report.finish(Get {
         namespace,
         ids,
         keys: request.keys,
         max_tokens: request.max_tokens,
-        encoding,
+        counter,
         version: request.as_of_version,
         at_least,
     })

@@ -22,7 +22,7 @@ pub(super) fn item(
     report: &mut Report,
     at: &Path<'_>,
     mut item: WriteItem,
-    context: Context,
+    context: Context<'_>,
 ) -> NewMemory {
     text(
         report,
@@ -163,7 +163,7 @@ fn metadata(report: &mut Report, at: &Path<'_>, map: ValueMap) -> BTreeMap<Strin
     map.fields
 }
 
-fn expiry(report: &mut Report, at: &Path<'_>, item: &WriteItem, context: Context) -> Expiry {
+fn expiry(report: &mut Report, at: &Path<'_>, item: &WriteItem, context: Context<'_>) -> Expiry {
     let at_ttl = at.child("ttl");
     let at_expires = at.child("expires_at");
     if item.ttl.is_some() && item.expires_at.is_some() {

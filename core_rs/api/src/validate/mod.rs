@@ -18,6 +18,7 @@ mod search;
 mod value;
 mod write;
 
+use recalld_counters::Counters;
 use recalld_store::ids::Micros;
 
 pub(crate) use brief::brief;
@@ -25,12 +26,14 @@ pub(crate) use count_tokens::count_tokens;
 pub(crate) use delete::delete;
 pub(crate) use get::get;
 pub(crate) use namespace::only_namespace;
-pub(crate) use search::search;
+pub(crate) use search::{search, why_not};
 pub(crate) use write::{item_count, write};
 
 /// What a request is checked against besides the contract.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Context {
+pub(crate) struct Context<'a> {
+    /// The counters of tokens.
+    pub(crate) counters: &'a Counters,
     /// Dimensions of the store's embedder.
     pub(crate) dimensions: u32,
     /// The time of the call.

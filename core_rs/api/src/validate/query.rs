@@ -28,10 +28,11 @@ pub(super) struct GivenQuery {
     pub(super) min_relevance: Option<f64>,
     pub(super) weights: Option<v1::Weights>,
     pub(super) half_lives: BTreeMap<String, prost_types::Duration>,
+    pub(super) explain: bool,
     pub(super) at_least_as_fresh: String,
 }
 
-pub(super) fn query(report: &mut Report, given: GivenQuery, context: Context) -> Query {
+pub(super) fn query(report: &mut Report, given: GivenQuery, context: Context<'_>) -> Query {
     let at = Path::field("query");
     text(
         report,
@@ -83,6 +84,7 @@ pub(super) fn query(report: &mut Report, given: GivenQuery, context: Context) ->
             .map(|given| weights(report, given))
             .unwrap_or_default(),
         half_lives: half_lives(report, &given.half_lives),
+        explain: given.explain,
         at_least: token(report, &given.at_least_as_fresh),
     }
 }

@@ -90,19 +90,38 @@ pub(crate) struct Report {
     violations: Vec<Violation>,
     /// Violations beyond those that are listed.
     hidden: usize,
+    /// Stands before every path.
+    within: &'static str,
 }
 
 impl Report {
+    /// A report on a message inside a request; `within` is its path with a dot at the end.
+    pub(crate) fn within(within: &'static str) -> Self {
+        Self {
+            within,
+            ..Self::default()
+        }
+    }
+
     /// Says what is wrong with a field, to be read after its path and a colon.
     pub(crate) fn wrong(&mut self, at: &Path<'_>, what: impl fmt::Display) {
         if self.violations.len() < MAX_VIOLATIONS {
             self.violations.push(Violation {
-                field: at.to_string(),
+                field: format!("{}{at}", self.within),
                 description: what.to_string(),
             });
         } else {
             self.hidden += 1;
         }
+    }
+
+    /// Adds what another report found.
+    pub(crate) fn add(&mut self, other: Self) {
+        let room = MAX_VIOLATIONS - self.violations.len();
+        let more = other.violations.len().saturating_sub(room);
+        self.hidden += other.hidden + more;
+        self.violations
+            .extend(other.violations.into_iter().take(room));
     }
 
     /// The value, when nothing was wrong.

@@ -4,6 +4,7 @@
     reason = "helpers make values of optional fields"
 )]
 
+mod brief;
 mod filter;
 mod hostile;
 mod named;
@@ -13,7 +14,6 @@ mod write;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use recalld_algo::tokens::Encoding;
 use recalld_engine::filter::{Field, Filter, Scalar, Test};
 use recalld_engine::types::Expiry;
 use recalld_proto::v1::condition::Test as GivenTest;
@@ -26,7 +26,9 @@ use crate::error::Failure;
 
 /// 2024-05-17T12:00:00Z
 const NOW: i64 = 1_715_947_200;
-const CONTEXT: Context = Context {
+static COUNTERS: Counters = Counters::built_in();
+const CONTEXT: Context<'static> = Context {
+    counters: &COUNTERS,
     dimensions: 4,
     now: Micros(NOW * 1_000_000),
 };

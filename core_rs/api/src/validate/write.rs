@@ -43,7 +43,7 @@ fn number_of_items(report: &mut Report, count: usize) {
 pub(crate) fn write(
     mut request: WriteRequest,
     actor: &str,
-    context: Context,
+    context: Context<'_>,
 ) -> Result<Write, Failure> {
     let mut report = Report::default();
     let key = std::mem::take(&mut request.idempotency_key);

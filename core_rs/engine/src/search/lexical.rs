@@ -5,14 +5,16 @@
 //! without length normalisation, by which a brief chooses what to quote.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 
 use recalld_algo::bm25::{self, Bm25};
+use recalld_algo::question;
 use recalld_store::StoreError;
 use recalld_store::codec::postings::{self, Posting};
 use recalld_store::keys;
 
 use super::rank::Scope;
-use crate::indexed::TermCount;
+use crate::indexed::{self, TermCount};
 
 /// Passages are of about one length.
 const PASSAGES: Bm25 = Bm25 { k1: 1.5, b: 0.0 };
@@ -21,8 +23,43 @@ const PASSAGES: Bm25 = Bm25 { k1: 1.5, b: 0.0 };
 pub(crate) struct LexicalScores {
     documents: Sparse,
     passages: Sparse,
+    literals: Sparse,
+    /// What `literals` of a memory with all of them adds up to.
+    all_literals: f32,
     /// The greatest score that a memory could have.
     pub(crate) most: f64,
+}
+
+/// What the lexical arm looks for.
+pub(crate) struct Terms {
+    pub(crate) counts: Vec<TermCount>,
+    /// Terms of identifiers and numbers, which mean something only as they are.
+    literals: HashSet<Box<str>>,
+}
+
+impl Terms {
+    /// None when there is nothing to look for.
+    pub(crate) fn of(query: &str) -> Option<Self> {
+        indexed::with_analyzer(|analyzer| {
+            let counts = analyzer.counts(query);
+            if counts.is_empty() {
+                return None;
+            }
+            let has_digit = |term: &str| term.bytes().any(|byte| byte.is_ascii_digit());
+            let terms = counts.iter().map(|(term, _)| term);
+            let mut literals: HashSet<Box<str>> =
+                terms.filter(|term| has_digit(term)).cloned().collect();
+            for identifier in question::identifiers(query) {
+                // The term of the whole; the others are of its parts.
+                let whole = analyzer
+                    .counts(identifier)
+                    .into_iter()
+                    .map(|(term, _)| term);
+                literals.extend(whole.max_by_key(|term| term.len()));
+            }
+            Some(Self { counts, literals })
+        })
+    }
 }
 
 impl LexicalScores {
@@ -36,6 +73,26 @@ impl LexicalScores {
     #[inline]
     pub(crate) fn passage(&self, row: u32) -> f32 {
         self.passages.get(row)
+    }
+
+    /// The share, by rarity, of the query's identifiers and numbers that a document has; 0 when there are none.
+    pub(crate) fn literals(&self, doc: u32) -> f32 {
+        if self.all_literals > 0.0 {
+            self.literals.get(doc) / self.all_literals
+        } else {
+            0.0
+        }
+    }
+
+    /// The share of the query's terms, by rarity, that a document has, 0..1: 1 for a memory of average length with each
+    /// term once.
+    pub(crate) fn share(&self, doc: u32) -> f32 {
+        let most = self.most as f32 / (Bm25::default().k1 + 1.0);
+        if most > 0.0 {
+            (self.document(doc) / most).min(1.0)
+        } else {
+            0.0
+        }
     }
 
     /// Documents with a score, in no order.
@@ -94,13 +151,15 @@ impl Drop for Sparse {
 }
 
 /// Scores all live memories by the terms of the query, each as often as it stands there.
-pub(crate) fn scores(scope: &Scope<'_>, terms: &[TermCount]) -> Result<LexicalScores, StoreError> {
+pub(crate) fn scores(scope: &Scope<'_>, terms: &Terms) -> Result<LexicalScores, StoreError> {
     let snapshot = scope.snapshot;
     let (schema, ns) = (snapshot.docs.schema, snapshot.docs.ns);
     let rows = scope.facts.rows() as usize;
     let mut lexical = LexicalScores {
         documents: Sparse::new(rows),
         passages: Sparse::new(rows),
+        literals: Sparse::new(rows),
+        all_literals: 0.0,
         most: 0.0,
     };
     let memories = snapshot.state.memories as u32;
@@ -108,7 +167,7 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &[TermCount]) -> Result<LexicalSc
     let mut found: Vec<Posting> = Vec::new();
     // Documents that hold the term, with how often.
     let mut holding: Vec<Posting> = Vec::new();
-    for (term, times) in terms {
+    for (term, times) in &terms.counts {
         found.clear();
         holding.clear();
         for entry in schema
@@ -136,11 +195,17 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &[TermCount]) -> Result<LexicalSc
                 }),
             }
         }
+        let idf = bm25::idf(memories, holding.len() as u32);
+        let times = *times as f32;
+        if terms.literals.contains(term) {
+            lexical.all_literals += times * idf;
+            for document in &holding {
+                lexical.literals.add(document.row, times * idf);
+            }
+        }
         if holding.is_empty() {
             continue;
         }
-        let idf = bm25::idf(memories, holding.len() as u32);
-        let times = *times as f32;
         let scorer = Bm25::default().term(idf, average);
         lexical.most += f64::from(times * scorer.upper_bound());
         for document in &holding {

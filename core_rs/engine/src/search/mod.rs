@@ -5,28 +5,39 @@
 //! 3. The dense and the lexical arm score passages, each able to find a memory alone.
 //! 4. The arms are fused by z-scores over all documents that may be returned, each document standing with its best
 //!    passage.
-//! 5. The best are re-scored exactly with importance, recency and confidence.
-//! 6. Ties are broken by id. Equal states and queries give equal answers.
+//! 5. The best are refined: compared with the query word by word, and newer values pass the older ones.
+//! 6. They are scored exactly, with importance, recency and confidence. Ties are broken by id.
+//! 7. What is too weak for the request is dropped, near-duplicates are folded into the newest, and the best are kept.
+//!
+//! Equal states and queries give equal answers.
 
 mod dense;
+mod explain;
+mod fold;
 mod lexical;
 mod rank;
+mod refine;
+mod tuning;
+mod why;
+mod words;
 
 use std::time::Instant;
 
 use recalld_store::StoreError;
 use recalld_store::codec::header::Header;
-use recalld_store::ids::{Micros, Row};
+use recalld_store::ids::{MemoryId, Micros, Row};
 
 use crate::ann::AnnIndex;
-use crate::indexed::{self, TermCount};
+use crate::explain::Explanation;
 use crate::model::Model;
 use crate::snapshot::Snapshot;
 use crate::summaries;
 use crate::types::{Arm, Degradation, Query};
 use crate::{Deadline, EngineError};
 
-pub(crate) use rank::Ranked;
+use lexical::Terms;
+pub use tuning::Tuning;
+pub(crate) use why::why_not;
 
 /// Names of the arms.
 pub(crate) const DENSE: &str = "dense";
@@ -42,9 +53,18 @@ pub(crate) struct Scored {
     pub(crate) doc: Row,
     pub(crate) header: Header,
     pub(crate) score: f64,
+    /// The sum of its signals: deviations above an average memory.
+    pub(crate) fused: f32,
+    /// What that stands for, 0..1, times how much of the query the best memories have together.
     pub(crate) relevance: f64,
+    /// Its relevance lies under the threshold.
+    pub(crate) weak: bool,
     /// Passages with their fused scores, best first.
     pub(crate) passages: Vec<(u32, f32)>,
+    /// Older memories that say the same, newest first.
+    pub(crate) duplicates: Vec<(MemoryId, Row)>,
+    /// When it was asked for.
+    pub(crate) explanation: Option<Explanation>,
 }
 
 /// What a search found, before signatures or briefs are made of it.
@@ -56,15 +76,48 @@ pub(crate) struct Outcome {
     pub(crate) degraded: Vec<Degradation>,
 }
 
-/// Runs the pipeline. Ages are measured from `reference`.
-pub(crate) fn run(
+/// What a search needs beside the snapshot.
+#[derive(Clone, Copy)]
+pub(crate) struct Search<'a> {
+    pub(crate) model: &'a Model,
+    /// None: the dense arm scans.
+    pub(crate) ann: Option<&'a AnnIndex>,
+    pub(crate) tuning: &'a Tuning,
+    pub(crate) query: &'a Query,
+    /// Ages are measured from here.
+    pub(crate) reference: Micros,
+    pub(crate) deadline: Deadline,
+}
+
+/// Runs the pipeline.
+pub(crate) fn run(snapshot: &Snapshot<'_>, search: Search<'_>) -> Result<Outcome, EngineError> {
+    let ranking = ranking(snapshot, search, None)?;
+    let mut outcome = ranking.outcome;
+    outcome.scored.retain(|one| {
+        one.score >= search.query.min_score && one.relevance >= search.query.min_relevance
+    });
+    fold::fold(snapshot, &mut outcome.scored, search.query.limit)?;
+    Ok(outcome)
+}
+
+/// All that was ranked, and the document that was probed when it is not among it.
+struct Ranking {
+    outcome: Outcome,
+    probed: Option<rank::Probed>,
+}
+
+/// The pipeline up to thresholds.
+fn ranking(
     snapshot: &Snapshot<'_>,
-    model: &Model,
-    ann: Option<&AnnIndex>,
-    query: &Query,
-    reference: Micros,
-    deadline: Deadline,
-) -> Result<Outcome, EngineError> {
+    search: Search<'_>,
+    probe: Option<Row>,
+) -> Result<Ranking, EngineError> {
+    let Search {
+        model,
+        query,
+        deadline,
+        ..
+    } = search;
     let mut outcome = Outcome::default();
     let vector = dense_query(model, query, &mut outcome)?;
     let terms = lexical_query(query, &mut outcome);
@@ -101,12 +154,10 @@ pub(crate) fn run(
             });
             None
         }
-        Some(vector) => Some(dense::scores(
-            &scope,
-            vector,
-            ann,
-            rank::candidates(query.limit),
-        )?),
+        Some(vector) => {
+            let wanted = rank::candidates(query.limit);
+            Some(dense::scores(&scope, vector, search.ann, wanted)?)
+        }
         None => None,
     };
     if dense.is_none() && lexical.is_none() {
@@ -117,13 +168,29 @@ pub(crate) fn run(
         {
             return Err(EngineError::DeadlineExceeded);
         }
-        return Ok(outcome);
+        let probed = None;
+        return Ok(Ranking { outcome, probed });
     }
-    let Ranked { scored, arms } =
-        rank::rank(&scope, dense.as_ref(), lexical.as_ref(), query, reference)?;
+    let words = words::QueryWords::of(model, &query.text);
+    let evidence = rank::Evidence {
+        dense: dense.as_ref(),
+        lexical: lexical.as_ref(),
+        words: words.as_ref(),
+    };
+    let ask = rank::Ask {
+        query,
+        tuning: search.tuning,
+        reference: search.reference,
+        probe,
+    };
+    let rank::Ranked {
+        scored,
+        arms,
+        probed,
+    } = rank::rank(&scope, &evidence, &ask)?;
     outcome.scored = scored;
     outcome.arms = arms;
-    Ok(outcome)
+    Ok(Ranking { outcome, probed })
 }
 
 fn passed(deadline: Deadline) -> bool {
@@ -150,9 +217,9 @@ fn dense_query(
     }
 }
 
-fn lexical_query(query: &Query, outcome: &mut Outcome) -> Option<Vec<TermCount>> {
-    let terms = indexed::with_analyzer(|analyzer| analyzer.counts(&query.text));
-    if terms.is_empty() {
+fn lexical_query(query: &Query, outcome: &mut Outcome) -> Option<Terms> {
+    let terms = Terms::of(&query.text);
+    if terms.is_none() {
         let reason = if query.text.is_empty() {
             NO_QUERY
         } else {
@@ -162,9 +229,8 @@ fn lexical_query(query: &Query, outcome: &mut Outcome) -> Option<Vec<TermCount>>
             arm: LEXICAL,
             reason,
         });
-        return None;
     }
-    Some(terms)
+    terms
 }
 
 /// Makes hits of the best of an outcome.
@@ -187,6 +253,9 @@ pub(crate) fn hits(
             content_tokens: scored.header.content_tokens,
             version: u64::from(scored.header.version),
             tags: record.tags,
+            weak: scored.weak,
+            duplicates: scored.duplicates.iter().map(|(id, _)| *id).collect(),
+            explanation: scored.explanation.clone(),
         });
     }
     Ok(hits)

@@ -2,7 +2,8 @@
 
 use recalld_algo::decay::{self, Decay};
 use recalld_algo::fusion::{Fusion, Moments};
-use recalld_algo::score::{Weights, relevance_from_z, score};
+use recalld_algo::question;
+use recalld_algo::score::{relevance_from_z, score};
 use recalld_algo::topk::TopK;
 use recalld_store::StoreError;
 use recalld_store::codec::header::Header;
@@ -11,7 +12,11 @@ use recalld_vector::{NO_VECTOR, scan};
 use roaring::RoaringBitmap;
 
 use super::dense::{DenseScores, Seen};
+use super::explain::Explainer;
 use super::lexical::LexicalScores;
+use super::refine::{self, Candidate, Refiner};
+use super::tuning::Tuning;
+use super::words::QueryWords;
 use super::{DENSE, LEXICAL, Scored};
 use crate::kinds;
 use crate::snapshot::{Facts, Snapshot};
@@ -50,7 +55,7 @@ impl Scope<'_> {
         (doc..self.facts.rows()).take_while(move |&row| self.facts.get(row).offset == row - doc)
     }
 
-    fn allows(&self, doc: u32) -> bool {
+    pub(crate) fn allows(&self, doc: u32) -> bool {
         match self.permitted {
             Some(permitted) => permitted.contains(doc),
             None => self.expired.is_empty() || !self.expired.contains(doc),
@@ -72,10 +77,10 @@ impl Scope<'_> {
 
 /// A document's scores: the cosine of its nearest passage, and BM25 of the whole.
 #[derive(Clone, Copy)]
-struct Best {
-    doc: u32,
-    cosine: f32,
-    lexical: f32,
+pub(super) struct Best {
+    pub(super) doc: u32,
+    pub(super) cosine: f32,
+    pub(super) lexical: f32,
 }
 
 /// Sums from which moments are made.
@@ -132,53 +137,134 @@ impl Sums {
     }
 }
 
-/// The result of ranking.
-pub(crate) struct Ranked {
-    /// Best first.
-    pub(crate) scored: Vec<Scored>,
-    pub(crate) arms: Vec<Arm>,
+/// What there is to rank by.
+pub(crate) struct Evidence<'a> {
+    pub(crate) dense: Option<&'a DenseScores>,
+    pub(crate) lexical: Option<&'a LexicalScores>,
+    pub(crate) words: Option<&'a QueryWords>,
 }
 
-/// Fuses, re-scores exactly, orders, and keeps the best `query.limit` above `query.min_score`.
+/// How to rank.
+pub(crate) struct Ask<'a> {
+    pub(crate) query: &'a Query,
+    pub(crate) tuning: &'a Tuning,
+    /// Ages are measured from here.
+    pub(crate) reference: Micros,
+    /// A document whose way through the ranking is wanted.
+    pub(crate) probe: Option<Row>,
+}
+
+/// The result of ranking.
+pub(crate) struct Ranked {
+    /// Best first: all that may be among the hits, or all candidates for a probe.
+    pub(crate) scored: Vec<Scored>,
+    pub(crate) arms: Vec<Arm>,
+    pub(crate) probed: Option<Probed>,
+}
+
+/// The way of a document that is not among the candidates.
+pub(crate) struct Probed {
+    /// Its place by the arms, from 1; 0: not known.
+    pub(crate) rank: u32,
+    /// As if it were a candidate.
+    pub(crate) scored: Scored,
+}
+
+/// Fuses the arms, refines the best, scores them exactly and puts them in order.
 pub(crate) fn rank(
     scope: &Scope<'_>,
-    dense: Option<&DenseScores>,
-    lexical: Option<&LexicalScores>,
-    query: &Query,
-    reference: Micros,
+    evidence: &Evidence<'_>,
+    ask: &Ask<'_>,
 ) -> Result<Ranked, StoreError> {
+    let Evidence {
+        dense,
+        lexical,
+        words,
+    } = *evidence;
+    let query = ask.query;
     let (bests, cosine_moments) = gather(scope, dense, lexical)?;
-    let lexical_moments = lexical.map(|lexical| lexical_moments(scope, lexical, &bests));
+    let cjk = question::cjk_share(&query.text);
+    let (of_dense, of_lexical) = ask.tuning.arms(cjk);
     let ranking = Ranking {
         dense: dense.map(|_| cosine_moments),
-        lexical: lexical_moments,
+        lexical: lexical.map(|lexical| lexical_moments(scope, lexical, &bests)),
+        fusion: Fusion {
+            dense: of_dense,
+            lexical: of_lexical,
+        },
     };
-
     let mut top = TopK::new(candidates(query.limit));
     for (index, best) in bests.iter().enumerate() {
         top.push(index as u32, ranking.fuse(best.cosine, best.lexical));
     }
-    let mut scored: Vec<Scored> = Vec::new();
+    let top = top.into_sorted();
+    let (front, rest) = top.split_at(top.len().min(refine::refined(query.limit)));
+
+    let refiner = Refiner {
+        scope,
+        dense,
+        lexical,
+        words,
+        ranking: &ranking,
+        tuning: ask.tuning,
+        cjk,
+    };
+    let mut refined = Vec::with_capacity(front.len());
+    for hit in front {
+        refined.push(refiner.candidate(bests[hit.id as usize].doc, true)?);
+    }
+    refiner.by_time(&mut refined, &query.text);
+    let scorer = Scorer {
+        scope,
+        ask,
+        coverage: refiner.coverage(&refined),
+        explainer: (query.explain || ask.probe.is_some())
+            .then(|| Explainer::new(&ranking, ask.tuning, &bests)),
+    };
+    let mut scored = Vec::with_capacity(refined.len());
     let mut bar = Bar::new(query.limit);
-    for hit in top.into_sorted() {
-        if bar.is_above(most(&query.weights, hit.score)) {
-            break;
-        }
-        let best = &bests[hit.id as usize];
-        let one = rescore(scope, dense, lexical, &ranking, best.doc, query, reference)?;
+    for candidate in refined {
+        let one = scorer.score(candidate)?;
         bar.raise(one.score);
         scored.push(one);
     }
-    scored.retain(|scored| {
-        scored.score >= query.min_score && scored.relevance >= query.min_relevance
-    });
+    // Importance, recency and confidence may lift one of the others.
+    for hit in rest {
+        if ask.probe.is_none() && bar.is_above(scorer.most(hit.score)) {
+            break;
+        }
+        let one = scorer.score(refiner.candidate(bests[hit.id as usize].doc, false)?)?;
+        bar.raise(one.score);
+        scored.push(one);
+    }
     scored.sort_by(|a, b| {
         b.score
             .total_cmp(&a.score)
             .then_with(|| a.header.id.cmp(&b.header.id))
     });
-    scored.truncate(query.limit);
+    let probed = match ask.probe {
+        Some(doc) if scored.iter().all(|scored| scored.doc != doc) => {
+            let rank = bests
+                .iter()
+                .find(|best| best.doc == doc.0)
+                .map_or(0, |own| {
+                    let fused = |best: &Best| ranking.fuse(best.cosine, best.lexical);
+                    let before = bests.iter().filter(|best| fused(best) > fused(own));
+                    before.count() as u32 + 1
+                });
+            let scored = scorer.score(refiner.candidate(doc.0, true)?)?;
+            Some(Probed { rank, scored })
+        }
+        _ => None,
+    };
+    Ok(Ranked {
+        scored,
+        arms: arms(dense, lexical, &bests),
+        probed,
+    })
+}
 
+fn arms(dense: Option<&DenseScores>, lexical: Option<&LexicalScores>, bests: &[Best]) -> Vec<Arm> {
     let mut arms = Vec::new();
     if let Some(dense) = dense {
         let candidates = bests.iter().filter(|best| best.cosine != NO_VECTOR).count() as u32;
@@ -196,17 +282,63 @@ pub(crate) fn rank(
             method: "bm25",
         });
     }
-    Ok(Ranked { scored, arms })
+    arms
 }
+
+/// Turns candidates into scores.
+struct Scorer<'a> {
+    scope: &'a Scope<'a>,
+    ask: &'a Ask<'a>,
+    coverage: f64,
+    explainer: Option<Explainer<'a>>,
+}
+
+impl Scorer<'_> {
+    fn score(&self, candidate: Candidate) -> Result<Scored, StoreError> {
+        let query = self.ask.query;
+        let header = candidate.header;
+        let relevance = relevance_from_z(candidate.fused) * self.coverage;
+        let half_life = half_life(self.scope.snapshot, candidate.doc, &header, query)?;
+        let age = self.ask.reference.0.saturating_sub(header.occurred_at.0);
+        let recency = Decay::Exponential { half_life }.at(age);
+        let score = score(
+            &query.weights,
+            relevance,
+            header.importance,
+            recency,
+            header.confidence,
+        );
+        let explanation = self.explainer.as_ref().map(|explainer| {
+            let values = [relevance, header.importance, recency];
+            explainer.explain(&candidate, self.coverage, values, &query.weights, score)
+        });
+        Ok(Scored {
+            doc: candidate.doc,
+            score,
+            relevance,
+            fused: candidate.fused,
+            weak: relevance < WEAK_BELOW,
+            passages: candidate.passages,
+            duplicates: Vec::new(),
+            explanation,
+            header,
+        })
+    }
+
+    /// The greatest score that a candidate can have that the arms give so much, whatever its importance, age and
+    /// confidence.
+    fn most(&self, fused: f32) -> f64 {
+        let relevance = relevance_from_z(fused + Z_MARGIN) * self.coverage;
+        score(&self.ask.query.weights, relevance, 1.0, 1.0, 1.0)
+    }
+}
+
+/// Relevance under which a hit is weak; `docs/decisions/0010-ranking.md` says how often that is right.
+pub(crate) const WEAK_BELOW: f64 = 0.6;
 
 /// By how much an exact z-score may be above the one by which candidates are ordered: their cosines are of quantised
 /// queries.
 const Z_MARGIN: f32 = 0.2;
-
-/// The greatest score that a candidate of that z-score can have, whatever its importance, age and confidence.
-fn most(weights: &Weights, z: f32) -> f64 {
-    score(weights, relevance_from_z(z + Z_MARGIN), 1.0, 1.0, 1.0)
-}
 
 /// The score that a further candidate must reach to be among the `limit` best.
 struct Bar {
@@ -234,24 +366,45 @@ impl Bar {
     }
 }
 
-/// How raw scores become one number.
-struct Ranking {
+/// How the arms' raw scores become one number.
+pub(super) struct Ranking {
     dense: Option<Moments>,
     lexical: Option<Moments>,
+    fusion: Fusion,
 }
 
 impl Ranking {
-    /// A passage without a vector counts as an average one.
-    fn fuse(&self, cosine: f32, lexical: f32) -> f32 {
-        let dense = self.dense.map(|moments| {
+    pub(super) fn fuse(&self, cosine: f32, lexical: f32) -> f32 {
+        self.fusion
+            .fuse(self.dense_z(cosine), self.lexical_z(lexical))
+    }
+
+    /// A passage without a vector counts as an average one. None: the arm takes no part.
+    pub(super) fn dense_z(&self, cosine: f32) -> Option<f32> {
+        self.dense.map(|moments| {
             if cosine == NO_VECTOR {
                 0.0
             } else {
                 moments.z(cosine)
             }
-        });
-        let lexical = self.lexical.map(|moments| moments.z(lexical));
-        Fusion::default().fuse(dense, lexical)
+        })
+    }
+
+    pub(super) fn lexical_z(&self, lexical: f32) -> Option<f32> {
+        self.lexical.map(|moments| moments.z(lexical))
+    }
+
+    /// The share that each arm has in the fused value.
+    pub(super) fn shares(&self) -> (f32, f32) {
+        let part = |arm: Option<Moments>, weight: f32| arm.map_or(0.0, |_| weight);
+        let dense = part(self.dense, self.fusion.dense);
+        let lexical = part(self.lexical, self.fusion.lexical);
+        let sum = dense + lexical;
+        if sum > 0.0 {
+            (dense / sum, lexical / sum)
+        } else {
+            (0.0, 0.0)
+        }
     }
 }
 
@@ -379,65 +532,9 @@ fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &[Best]) -
     sums.moments(PRIOR_LEXICAL, lexical.most.max(f64::MIN_POSITIVE))
 }
 
-fn exact(scope: &Scope<'_>, dense: &DenseScores, row: u32) -> Result<f32, StoreError> {
+pub(super) fn exact(scope: &Scope<'_>, dense: &DenseScores, row: u32) -> Result<f32, StoreError> {
     let bytes = scope.snapshot.docs.vector(scope.snapshot.txn, Row(row))?;
     Ok(bytes.map_or(NO_VECTOR, |bytes| scan::exact_cosine(&dense.query, bytes)))
-}
-
-/// The exact score of a document.
-fn rescore(
-    scope: &Scope<'_>,
-    dense: Option<&DenseScores>,
-    lexical: Option<&LexicalScores>,
-    ranking: &Ranking,
-    doc: u32,
-    query: &Query,
-    reference: Micros,
-) -> Result<Scored, StoreError> {
-    let snapshot = scope.snapshot;
-    let mut nearest = NO_VECTOR;
-    let mut passages = Vec::new();
-    for row in scope.rows_of(doc) {
-        let cosine = match dense {
-            Some(dense) => exact(scope, dense, row)?,
-            None => NO_VECTOR,
-        };
-        let words = lexical.map_or(0.0, |lexical| lexical.passage(row));
-        nearest = nearest.max(cosine);
-        passages.push((row - doc, ranking.fuse(cosine, words)));
-    }
-    let words = lexical.map_or(0.0, |lexical| lexical.document(doc));
-    passages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let doc = Row(doc);
-    let damaged = || {
-        snapshot
-            .docs
-            .schema
-            .headers
-            .damaged(&recalld_store::keys::numbered(snapshot.docs.ns, doc.0))
-    };
-    let header = snapshot
-        .docs
-        .header(snapshot.txn, doc)?
-        .ok_or_else(damaged)?;
-    let relevance = relevance_from_z(ranking.fuse(nearest, words));
-    let half_life = half_life(snapshot, doc, &header, query)?;
-    let age = reference.0.saturating_sub(header.occurred_at.0);
-    let recency = Decay::Exponential { half_life }.at(age);
-    let score = score(
-        &query.weights,
-        relevance,
-        header.importance,
-        recency,
-        header.confidence,
-    );
-    Ok(Scored {
-        doc,
-        header,
-        score,
-        relevance,
-        passages,
-    })
 }
 
 /// In microseconds.

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use recalld_algo::score::Weights;
-use recalld_algo::tokens::Encoding;
+use recalld_counters::Counter;
 use recalld_engine::clock::Clock;
 use recalld_engine::ids::Micros;
 use recalld_engine::types::{
-    Brief, Delete, Expiry, Get, Namespace, NewMemory, Query, Receipt, Selection, Write,
+    Brief, BriefFormat, Delete, Expiry, Get, Namespace, NewMemory, Query, Receipt, Selection, Write,
 };
 use recalld_engine::{Engine, EngineError, EngineOptions};
 
@@ -47,6 +47,7 @@ pub fn options(directory: &Path) -> EngineOptions {
         max_store_bytes: 1 << 34,
         max_queued_writes: 1024,
         index_after: 1_000_000,
+        tuning: recalld_engine::Tuning::default(),
     }
 }
 
@@ -194,6 +195,7 @@ pub fn query(text: &str) -> Query {
         min_relevance: 0.0,
         weights: Weights::default(),
         half_lives: BTreeMap::new(),
+        explain: false,
         at_least: None,
     }
 }
@@ -204,7 +206,7 @@ pub fn get_keys(namespace: &Namespace, keys: &[&str]) -> Get {
         ids: Vec::new(),
         keys: keys.iter().map(|&key| key.to_owned()).collect(),
         max_tokens: None,
-        encoding: Encoding::O200kBase,
+        counter: Counter::default(),
         version: None,
         at_least: None,
     }
@@ -231,6 +233,10 @@ pub fn brief(namespace: &Namespace, text: &str, budget: u32) -> Brief {
             ..query(text)
         },
         budget,
-        encoding: Encoding::O200kBase,
+        counter: Counter::default(),
+        format: BriefFormat::Markdown,
+        sections: Vec::new(),
+        pinned_ids: Vec::new(),
+        pinned_keys: Vec::new(),
     }
 }

@@ -66,6 +66,9 @@ pub struct PutItem {
     /// Digest of the item as the caller gave it, by which a repeat is known; empty: never a duplicate.
     #[prost(bytes = "vec", tag = "6")]
     pub digest: ::prost::alloc::vec::Vec<u8>,
+    /// The words of each passage as rows of the embedding model, laid out as in the table `words`.
+    #[prost(bytes = "vec", tag = "7")]
+    pub words: ::prost::alloc::vec::Vec<u8>,
 }
 /// A quantised vector. Empty values: the passage has no known word, hence no vector.
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -206,8 +206,7 @@ pub struct Signature {
     #[prost(message, optional, tag = "14")]
     pub explanation: ::core::option::Option<Explanation>,
 }
-/// How a memory got its score. All contributions of `signals` add up to `fused`; `relevance` is the calibrated map of
-/// the query and memory to 0..1; all contributions of `factors` add up to the score.
+/// How a memory got its score. All contributions of `signals` add up to `fused`, and those of `factors` to `score`.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Explanation {
     /// What speaks for the memory, for this query: the arms of the search first, then what refines them.
@@ -216,7 +215,7 @@ pub struct Explanation {
     /// The sum of the signals' contributions, by which relevance is ordered: deviations above an average memory.
     #[prost(double, tag = "2")]
     pub fused: f64,
-    /// 0..1: the relevance that the fused value stands for.
+    /// 0..1: a fixed map of the fused value, times `coverage`.
     #[prost(double, tag = "3")]
     pub relevance: f64,
     /// Relevance, importance and recency.
@@ -228,11 +227,16 @@ pub struct Explanation {
     /// The sum of the factors' contributions.
     #[prost(double, tag = "6")]
     pub score: f64,
+    /// 0..1: how much of what the query asks for the best ten memories hold together, word by word, names above all. The
+    /// same for all hits; `relevance` is never above it.
+    #[prost(double, tag = "7")]
+    pub coverage: f64,
 }
 /// One signal of relevance.
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SignalScore {
-    /// `dense`, `lexical`, or one of the signals that refine them (docs/guide.md lists them).
+    /// `dense` or `lexical`, the arms; `words`, `names`, `literals` or `update`, which refine the best of them
+    /// (docs/guide.md says what each measures).
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
     /// Place of the memory in this signal's own order, from 1; 0: the signal has no order or did not find the memory.

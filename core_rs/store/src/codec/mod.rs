@@ -2,6 +2,8 @@
 
 pub mod docs;
 pub mod header;
+mod number;
 pub mod postings;
 pub mod rows;
 pub mod sealed;
+pub mod words;

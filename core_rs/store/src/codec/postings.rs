@@ -2,6 +2,8 @@
 //! the distance from the row before it and the term frequency, as LEB128 numbers. The first distance is from the
 //! block's first row, which stands in its key; the last row stands in front so that appending need not decode.
 
+use super::number::{put_number, take_number};
+
 /// Bytes from which a block is full and the next posting opens another. Small, because a write copies the last
 /// block of each of its terms; large enough that a common term is read in few steps.
 pub const FULL_BYTES: usize = 1024;
@@ -15,28 +17,6 @@ pub struct Posting {
     pub row: u32,
     /// How often the term stands in it; at least 1.
     pub frequency: u32,
-}
-
-fn put_number(out: &mut Vec<u8>, mut value: u32) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-#[inline]
-fn take_number(bytes: &[u8], at: &mut usize) -> Option<u32> {
-    let mut value = 0u32;
-    for shift in [0, 7, 14, 21, 28] {
-        let byte = *bytes.get(*at)?;
-        *at += 1;
-        value |= u32::from(byte & 0x7f) << shift;
-        if byte < 0x80 {
-            return Some(value);
-        }
-    }
-    None
 }
 
 /// A block that holds one posting; its key has that posting's row.

@@ -258,9 +258,7 @@ global___Signature = Signature
 
 @typing.final
 class Explanation(google.protobuf.message.Message):
-    """How a memory got its score. All contributions of `signals` add up to `fused`; `relevance` is the calibrated map of
-    the query and memory to 0..1; all contributions of `factors` add up to the score.
-    """
+    """How a memory got its score. All contributions of `signals` add up to `fused`, and those of `factors` to `score`."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -270,14 +268,19 @@ class Explanation(google.protobuf.message.Message):
     FACTORS_FIELD_NUMBER: builtins.int
     CONFIDENCE_FIELD_NUMBER: builtins.int
     SCORE_FIELD_NUMBER: builtins.int
+    COVERAGE_FIELD_NUMBER: builtins.int
     fused: builtins.float
     """The sum of the signals' contributions, by which relevance is ordered: deviations above an average memory."""
     relevance: builtins.float
-    """0..1: the relevance that the fused value stands for."""
+    """0..1: a fixed map of the fused value, times `coverage`."""
     confidence: builtins.float
     """0..1: by which the weighted sum was multiplied; already inside the contributions of `factors`."""
     score: builtins.float
     """The sum of the factors' contributions."""
+    coverage: builtins.float
+    """0..1: how much of what the query asks for the best ten memories hold together, word by word, names above all. The
+    same for all hits; `relevance` is never above it.
+    """
     @property
     def signals(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SignalScore]:
         """What speaks for the memory, for this query: the arms of the search first, then what refines them."""
@@ -295,8 +298,9 @@ class Explanation(google.protobuf.message.Message):
         factors: collections.abc.Iterable[global___FactorScore] | None = ...,
         confidence: builtins.float = ...,
         score: builtins.float = ...,
+        coverage: builtins.float = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["confidence", b"confidence", "factors", b"factors", "fused", b"fused", "relevance", b"relevance", "score", b"score", "signals", b"signals"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["confidence", b"confidence", "coverage", b"coverage", "factors", b"factors", "fused", b"fused", "relevance", b"relevance", "score", b"score", "signals", b"signals"]) -> None: ...
 
 global___Explanation = Explanation
 
@@ -313,7 +317,9 @@ class SignalScore(google.protobuf.message.Message):
     WEIGHT_FIELD_NUMBER: builtins.int
     CONTRIBUTION_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """`dense`, `lexical`, or one of the signals that refine them (docs/guide.md lists them)."""
+    """`dense` or `lexical`, the arms; `words`, `names`, `literals` or `update`, which refine the best of them
+    (docs/guide.md says what each measures).
+    """
     rank: builtins.int
     """Place of the memory in this signal's own order, from 1; 0: the signal has no order or did not find the memory."""
     raw: builtins.float

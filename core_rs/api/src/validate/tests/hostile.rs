@@ -92,6 +92,14 @@ fn full_requests() -> [Vec<u8>; 6] {
             occurred,
             weights,
             budget_tokens: Some(7),
+            format: 2,
+            sections: vec![v1::BriefSection {
+                title: "Facts".to_owned(),
+                kinds: vec!["fact".to_owned()],
+                max_tokens: Some(9),
+            }],
+            pinned_ids: vec![ID.to_owned()],
+            pinned_keys: vec!["k".to_owned()],
             ..brief_request()
         }
         .encode_to_vec(),
@@ -109,7 +117,7 @@ fn validated(method: usize, bytes: &[u8]) -> Option<Failure> {
             .and_then(|request| search(request, CONTEXT).err()),
         2 => v1::GetRequest::decode(bytes)
             .ok()
-            .and_then(|request| get(request).err()),
+            .and_then(|request| get(request, CONTEXT).err()),
         3 => v1::DeleteRequest::decode(bytes)
             .ok()
             .and_then(|request| delete(request, "").err()),
@@ -118,7 +126,7 @@ fn validated(method: usize, bytes: &[u8]) -> Option<Failure> {
             .and_then(|request| brief(request, CONTEXT).err()),
         _ => v1::CountTokensRequest::decode(bytes)
             .ok()
-            .and_then(|request| count_tokens(request).err()),
+            .and_then(|request| count_tokens(request, CONTEXT).err()),
     }
 }
 

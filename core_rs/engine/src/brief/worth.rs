@@ -1,0 +1,32 @@
+//! What a memory and its forms are worth to the packer: all that there is to tune.
+//!
+//! The packer adds values up, so they must behave like chances to help: relevance itself is far too high for an average
+//! memory, and many cheap headlines would crowd out the one that answers. `docs/decisions/0004-briefs.md` has the sweep.
+
+use recalld_algo::score::logistic;
+
+use crate::search::Scored;
+
+/// What a form keeps of a memory's value.
+pub(super) const FULL: f64 = 1.0;
+pub(super) const SUMMARY: f64 = 0.8;
+pub(super) const HEADLINE: f64 = 0.2;
+/// Of one, two and three quoted passages: the best one keeps nearly all of it.
+pub(super) const PASSAGES: [f64; 3] = [0.9, 0.95, 0.97];
+
+/// The least tokens of a quotation with its head. As many of the best memories as the budget could hold of it are read
+/// for the query; what the others cost is known from when they were written.
+pub(super) const QUOTATION_TOKENS: u32 = 40;
+
+/// Values are whole numbers: so fine that the worth of the weakest memory is still one, and so coarse that those of all
+/// memories of a brief can be added up.
+const UNIT: f64 = 1e15;
+
+/// Fused value at which a memory helps as often as not, and how fast that rises around it.
+const EVEN: f64 = 3.0;
+const STEEPNESS: f64 = 0.7;
+
+/// The value of a memory. Flatter than relevance, which does not tell the best memories apart.
+pub(super) fn worth(scored: &Scored) -> f64 {
+    logistic(scored.fused, EVEN, STEEPNESS).powi(4) * scored.score * UNIT
+}
