@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import hypothesis.strategies as st
+import pytest
 from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 from hypothesis import settings
@@ -37,6 +38,7 @@ CONTENTS = (
     "A long note about the garden and the violin. " * 20,
 )
 FOREVER = Duration(seconds=30 * 86400)
+pytestmark = pytest.mark.timeout(600)  # many steps, and more when one fails and is made smaller
 UNKNOWN_ID = "0" * 26
 
 
