@@ -377,8 +377,8 @@ class Model(RuleBasedStateMachine):
         found = self.store.search(namespace, content, **fields)
         ids = with_duplicates(found)
         assert sorted(ids) == sorted(expected)
-        scores = [hit.score for hit in found.hits]
-        assert scores == sorted(scores, reverse=True)
+        keys = [(-hit.score, hit.id) for hit in found.hits]
+        assert keys == sorted(keys)
         for hit in found.hits:
             known = space.memories[hit.id]
             item = normal(known.current)

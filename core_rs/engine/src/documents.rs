@@ -166,6 +166,7 @@ impl Documents<'_> {
             occurred_at: Micros(record.occurred_at_micros),
             updated_at: Micros(record.updated_at_micros),
             expires_at,
+            statement: indexed::statement(record, content),
         };
         let pointer = doc.0.to_be_bytes();
         schema

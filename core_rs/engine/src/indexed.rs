@@ -6,6 +6,7 @@
 
 use std::cell::RefCell;
 
+use recalld_algo::statement;
 use recalld_algo::terms::Analyzer;
 use recalld_proto::storage::v1::Record;
 use recalld_store::ids::Micros;
@@ -39,6 +40,20 @@ pub(crate) fn head(record: &Record) -> String {
         head.push_str(": ");
     }
     head
+}
+
+/// Names what a memory states: the same for memories of one kind and speaker that state the same.
+pub(crate) fn statement(record: &Record, content: &str) -> u64 {
+    let speaker = record.sources.first().map_or("", |source| &source.speaker);
+    let mut hasher = blake3::Hasher::new();
+    for part in [&record.kind, speaker, &statement::statement(content)] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let hash = hasher.finalize();
+    hash.as_bytes()
+        .first_chunk::<8>()
+        .map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// The text of passage `index` as it is embedded.

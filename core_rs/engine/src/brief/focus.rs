@@ -1,15 +1,11 @@
 //! The sentences of a memory that answer the query: its summary in this brief.
 
-use recalld_algo::bm25;
 use recalld_algo::passages::Span;
 use recalld_algo::summary::{QueryTerms, SUMMARY_TOKENS, answer, answer_json};
 use recalld_proto::storage::v1::Record;
-use recalld_store::codec::postings;
-use recalld_store::{StoreError, keys};
 
 use crate::indexed::with_analyzer;
 use crate::search::Scored;
-use crate::snapshot::Snapshot;
 
 /// The best passages of a memory, in which sentences are looked for: a summary is hardly longer than one.
 const PASSAGES: usize = 2;
@@ -24,12 +20,12 @@ pub(super) struct Focus {
 }
 
 impl Focus {
-    /// Weighs the words of a query as the lexical arm does.
-    pub(super) fn new(snapshot: &Snapshot<'_>, query: &str) -> Result<Self, StoreError> {
-        Ok(Self {
-            query: words(snapshot, query)?,
+    /// For the terms of a query, weighed as the lexical arm does.
+    pub(super) fn new(terms: &[(Box<str>, f64)]) -> Self {
+        Self {
+            query: QueryTerms::new(terms.to_vec()),
             json_bytes: JSON_BYTES,
-        })
+        }
     }
 
     /// One line of at most 80 tokens; none where the stored summary has to do: when no word of the query is in the best
@@ -63,35 +59,4 @@ impl Focus {
             answer(analyzer, &self.query, content, &spans)
         })
     }
-}
-
-/// The words of a query that the namespace knows, with their inverse document frequencies.
-fn words(snapshot: &Snapshot<'_>, query: &str) -> Result<QueryTerms, StoreError> {
-    let (schema, ns) = (snapshot.docs.schema, snapshot.docs.ns);
-    let memories = snapshot.state.memories as u32;
-    let facts = snapshot.facts()?;
-    let mut words = Vec::new();
-    for (term, times) in with_analyzer(|analyzer| analyzer.counts(query)) {
-        let mut holding = 0;
-        let mut last = None;
-        for entry in schema
-            .postings
-            .prefix(snapshot.txn, &keys::term(ns, &term))?
-        {
-            let (key, block) = entry?;
-            let damaged = || schema.postings.damaged(key);
-            let first = keys::trailing_number(key).ok_or_else(damaged)?;
-            postings::for_each(first, block, |posting| {
-                let doc = Some(facts.document(posting.row));
-                holding += u32::from(doc != last);
-                last = doc;
-            })
-            .ok_or_else(damaged)?;
-        }
-        if holding > 0 {
-            let weight = bm25::idf(memories, holding) * times as f32;
-            words.push((term, f64::from(weight)));
-        }
-    }
-    Ok(QueryTerms::new(words))
 }

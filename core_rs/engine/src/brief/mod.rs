@@ -63,7 +63,7 @@ pub(crate) fn build(
     brief: &Brief,
 ) -> Result<Packed, EngineError> {
     let costs = Costs::new(brief.format, &brief.counter);
-    let candidates = candidates(snapshot, &outcome.scored, brief, &costs)?;
+    let candidates = candidates(snapshot, outcome, brief, &costs)?;
     let headings: Vec<String> = brief
         .sections
         .iter()
@@ -117,10 +117,11 @@ struct Candidates<'t> {
 
 fn candidates<'t>(
     snapshot: &'t Snapshot<'t>,
-    scored: &'t [Scored],
+    outcome: &'t Outcome,
     brief: &Brief,
     costs: &Costs<'_>,
 ) -> Result<Candidates<'t>, StoreError> {
+    let scored = &outcome.scored;
     let mut sources = Vec::with_capacity(scored.len());
     let mut omitted = Vec::new();
     let mut twins = Vec::new();
@@ -160,7 +161,7 @@ fn candidates<'t>(
             }
         }
     }
-    let mut answers = answers(snapshot, &sources, &brief.query.text)?;
+    let mut answers = answers(&sources, &outcome.terms);
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by(|&a, &b| place(&sources[a]).cmp(&place(&sources[b])));
     let mut sources: Vec<Option<Source<'_>>> = sources.into_iter().map(Some).collect();
@@ -238,18 +239,11 @@ fn section(brief: &Brief, kind: &str) -> Option<usize> {
 }
 
 /// By rank, the summaries of long memories for the query, the best first.
-fn answers(
-    snapshot: &Snapshot<'_>,
-    sources: &[Source<'_>],
-    query: &str,
-) -> Result<HashMap<usize, String>, StoreError> {
+fn answers(sources: &[Source<'_>], terms: &[(Box<str>, f64)]) -> HashMap<usize, String> {
     let is_long =
         |source: &&Source<'_>| source.is_read && source.record.tokens_o200k > SUMMARY_TOKENS;
     let mut answers = HashMap::new();
-    if query.is_empty() || !sources.iter().any(|source| is_long(&source)) {
-        return Ok(answers);
-    }
-    let mut focus = Focus::new(snapshot, query)?;
+    let mut focus = Focus::new(terms);
     for source in sources.iter().filter(is_long) {
         let answer = source
             .scored
@@ -258,7 +252,7 @@ fn answers(
             answers.insert(source.rank, answer);
         }
     }
-    Ok(answers)
+    answers
 }
 
 /// Where a memory stands in the text.

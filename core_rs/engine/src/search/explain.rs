@@ -36,15 +36,11 @@ impl<'a> Explainer<'a> {
         let names = ["relevance", "importance", "recency"];
         let weights = [weights.relevance(), weights.importance(), weights.recency()];
         let confidence = candidate.header.confidence;
-        let mut place = 0..;
-        let factors = names.map(|name| {
-            let at = place.next().unwrap_or_default();
-            Factor {
-                name,
-                value: values[at],
-                weight: weights[at],
-                contribution: confidence * weights[at] * values[at],
-            }
+        let factors = std::array::from_fn(|at| Factor {
+            name: names[at],
+            value: values[at],
+            weight: weights[at],
+            contribution: confidence * weights[at] * values[at],
         });
         let signals = self.signals(candidate);
         Explanation {

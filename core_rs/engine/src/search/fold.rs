@@ -1,97 +1,48 @@
 //! Folds near-duplicates: of memories that say the same, the newest stands for all, at the place of the best.
 //!
-//! Two memories say the same when they have the same words in the same order but for case, punctuation and words such as
-//! "the" (`recalld_algo::statement::same_statement`). So `ORD-17` and `ORD-18` are never one, nor are "likes" and "does not
-//! like". Candidates are compared by the words of the model first, which is cheap.
+//! Two memories say the same when the hashes in their headers are equal: those of what they state
+//! (`recalld_algo::statement`), their kind and their speaker. So `ORD-17` and `ORD-18` are never one, nor are "likes" and
+//! "does not like".
 
-use recalld_algo::statement::same_statement;
-use recalld_store::StoreError;
-use recalld_store::codec::words;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use recalld_store::ids::{Micros, Row};
 
 use super::Scored;
-use crate::snapshot::Snapshot;
 
-/// The share of all words of two memories that both must have before their contents are compared. Low, because the date
-/// before a short memory is much of it.
-const ALIKE: f32 = 0.4;
-
-/// Leaves the best `limit` of `scored`, each with the older ones that say the same.
-pub(super) fn fold(
-    snapshot: &Snapshot<'_>,
-    scored: &mut Vec<Scored>,
-    limit: usize,
-) -> Result<(), StoreError> {
-    let mut kept: Vec<Scored> = Vec::with_capacity(limit.min(scored.len()));
-    let mut words_of: Vec<Vec<u32>> = Vec::with_capacity(kept.capacity());
-    for mut one in scored.drain(..) {
-        // Beyond the limit only what belongs to a hit matters, and near-duplicates lie beside it.
-        if kept.len() == limit {
-            break;
-        }
-        let own = telling(snapshot, &one)?;
-        let mut same = None;
-        for (place, words) in words_of.iter().enumerate() {
-            if alike(words, &own) && says_the_same(snapshot, &kept[place], &one)? {
-                same = Some(place);
-                break;
+/// Leaves the best `limit` of `scored`, which stand best first, each with the older ones that say the same.
+pub(super) fn fold(scored: &mut Vec<Scored>, limit: usize) {
+    let mut places: HashMap<u64, usize> = HashMap::new();
+    let mut groups: Vec<Vec<Scored>> = Vec::new();
+    for one in scored.drain(..) {
+        match places.entry(one.header.statement) {
+            Entry::Occupied(place) => groups[*place.get()].push(one),
+            Entry::Vacant(place) if groups.len() < limit => {
+                place.insert(groups.len());
+                groups.push(vec![one]);
             }
+            Entry::Vacant(_) => {}
         }
-        let Some(place) = same else {
-            kept.push(one);
-            words_of.push(own);
-            continue;
-        };
-        let first = &mut kept[place];
-        let time = |one: &Scored| (one.header.occurred_at, one.doc);
-        if time(&one) > time(first) {
-            std::mem::swap(first, &mut one);
-            // The place among the hits, and with it the score, is that of the best.
-            std::mem::swap(&mut first.score, &mut one.score);
-            std::mem::swap(&mut first.relevance, &mut one.relevance);
-            std::mem::swap(&mut first.fused, &mut one.fused);
-            std::mem::swap(&mut first.weak, &mut one.weak);
-            std::mem::swap(&mut first.explanation, &mut one.explanation);
-            first.duplicates = std::mem::take(&mut one.duplicates);
-        }
-        first.duplicates.push((one.header.id, one.doc));
     }
-    *scored = kept;
-    Ok(())
+    scored.extend(groups.into_iter().filter_map(stand_for));
+    super::order(scored);
 }
 
-/// All telling words of a memory, in order.
-fn telling(snapshot: &Snapshot<'_>, scored: &Scored) -> Result<Vec<u32>, StoreError> {
-    let stored = snapshot.docs.words(snapshot.txn, scored.doc)?;
-    let mut all = Vec::new();
-    words::for_each(stored, |_, word| all.push(word));
-    all.sort_unstable();
-    all.dedup();
-    Ok(all)
-}
-
-fn alike(a: &[u32], b: &[u32]) -> bool {
-    let (mut common, mut i, mut j) = (0usize, 0, 0);
-    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-        common += usize::from(x == y);
-        i += usize::from(x <= y);
-        j += usize::from(y <= x);
-    }
-    common as f32 >= ALIKE * (a.len() + b.len() - common) as f32
-}
-
-fn says_the_same(snapshot: &Snapshot<'_>, a: &Scored, b: &Scored) -> Result<bool, StoreError> {
-    let (docs, txn) = (snapshot.docs, snapshot.txn);
-    if !same_statement(docs.content(txn, a.doc)?, docs.content(txn, b.doc)?) {
-        return Ok(false);
-    }
-    let speaker = |one: &Scored| -> Result<Option<String>, StoreError> {
-        let record = docs.record(txn, one.doc)?;
-        Ok(record
-            .sources
-            .into_iter()
-            .next()
-            .map(|source| source.speaker))
-    };
-    let kind = |one: &Scored| -> Result<String, StoreError> { Ok(docs.record(txn, one.doc)?.kind) };
-    Ok(speaker(a)? == speaker(b)? && kind(a)? == kind(b)?)
+/// The newest of a group, which stands best first, with the score of the best and the others as its duplicates.
+fn stand_for(mut group: Vec<Scored>) -> Option<Scored> {
+    let time = |one: &Scored| -> (Micros, Row) { (one.header.occurred_at, one.doc) };
+    let best = group.first()?.clone();
+    group.sort_by_key(|one| std::cmp::Reverse(time(one)));
+    let mut group = group.into_iter();
+    let newest = group.next()?;
+    Some(Scored {
+        score: best.score,
+        relevance: best.relevance,
+        fused: best.fused,
+        weak: best.weak,
+        explanation: best.explanation,
+        duplicates: group.map(|one| (one.header.id, one.doc)).collect(),
+        ..newest
+    })
 }

@@ -28,6 +28,8 @@ pub(crate) struct LexicalScores {
     all_literals: f32,
     /// The greatest score that a memory could have.
     pub(crate) most: f64,
+    /// The terms that some memory has, each with its rarity times how often the query has it.
+    pub(crate) weights: Vec<(Box<str>, f64)>,
 }
 
 /// What the lexical arm looks for.
@@ -161,6 +163,7 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &Terms) -> Result<LexicalScores, 
         literals: Sparse::new(rows),
         all_literals: 0.0,
         most: 0.0,
+        weights: Vec::new(),
     };
     let memories = snapshot.state.memories as u32;
     let average = snapshot.state.terms as f32 / memories.max(1) as f32;
@@ -206,6 +209,7 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &Terms) -> Result<LexicalScores, 
         if holding.is_empty() {
             continue;
         }
+        lexical.weights.push((term.clone(), f64::from(times * idf)));
         let scorer = Bm25::default().term(idf, average);
         lexical.most += f64::from(times * scorer.upper_bound());
         for document in &holding {

@@ -74,6 +74,8 @@ pub(crate) struct Outcome {
     pub(crate) scored: Vec<Scored>,
     pub(crate) arms: Vec<Arm>,
     pub(crate) degraded: Vec<Degradation>,
+    /// Terms of the query that the namespace knows, with their weights in the lexical arm.
+    pub(crate) terms: Vec<(Box<str>, f64)>,
 }
 
 /// What a search needs beside the snapshot.
@@ -96,8 +98,17 @@ pub(crate) fn run(snapshot: &Snapshot<'_>, search: Search<'_>) -> Result<Outcome
     outcome.scored.retain(|one| {
         one.score >= search.query.min_score && one.relevance >= search.query.min_relevance
     });
-    fold::fold(snapshot, &mut outcome.scored, search.query.limit)?;
+    fold::fold(&mut outcome.scored, search.query.limit);
     Ok(outcome)
+}
+
+/// Puts in order, best first; ties by id.
+fn order(scored: &mut [Scored]) {
+    scored.sort_by(|a, b| {
+        b.score
+            .total_cmp(&a.score)
+            .then_with(|| a.header.id.cmp(&b.header.id))
+    });
 }
 
 /// All that was ranked, and the document that was probed when it is not among it.
@@ -190,6 +201,7 @@ fn ranking(
     } = rank::rank(&scope, &evidence, &ask)?;
     outcome.scored = scored;
     outcome.arms = arms;
+    outcome.terms = lexical.map(|lexical| lexical.weights).unwrap_or_default();
     Ok(Ranking { outcome, probed })
 }
 

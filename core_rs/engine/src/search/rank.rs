@@ -1,5 +1,7 @@
 //! Fuses the arms and orders the memories.
 
+use std::collections::HashSet;
+
 use recalld_algo::decay::{self, Decay};
 use recalld_algo::fusion::{Fusion, Moments};
 use recalld_algo::question;
@@ -17,7 +19,7 @@ use super::lexical::LexicalScores;
 use super::refine::{self, Candidate, Refiner};
 use super::tuning::Tuning;
 use super::words::QueryWords;
-use super::{DENSE, LEXICAL, Scored};
+use super::{DENSE, LEXICAL, Scored, order};
 use crate::kinds;
 use crate::snapshot::{Facts, Snapshot};
 use crate::types::{Arm, Query};
@@ -225,7 +227,7 @@ pub(crate) fn rank(
     let mut bar = Bar::new(query.limit);
     for candidate in refined {
         let one = scorer.score(candidate)?;
-        bar.raise(one.score);
+        bar.raise(&one);
         scored.push(one);
     }
     // Importance, recency and confidence may lift one of the others.
@@ -234,14 +236,10 @@ pub(crate) fn rank(
             break;
         }
         let one = scorer.score(refiner.candidate(bests[hit.id as usize].doc, false)?)?;
-        bar.raise(one.score);
+        bar.raise(&one);
         scored.push(one);
     }
-    scored.sort_by(|a, b| {
-        b.score
-            .total_cmp(&a.score)
-            .then_with(|| a.header.id.cmp(&b.header.id))
-    });
+    order(&mut scored);
     let probed = match ask.probe {
         Some(doc) if scored.iter().all(|scored| scored.doc != doc) => {
             let rank = bests
@@ -345,6 +343,8 @@ struct Bar {
     limit: usize,
     /// The best so far, best first.
     best: Vec<f64>,
+    /// What they state: memories that say the same will be one hit.
+    stated: HashSet<u64>,
 }
 
 impl Bar {
@@ -352,10 +352,15 @@ impl Bar {
         Self {
             limit,
             best: Vec::with_capacity(limit + 1),
+            stated: HashSet::new(),
         }
     }
 
-    fn raise(&mut self, score: f64) {
+    fn raise(&mut self, one: &Scored) {
+        if !self.stated.insert(one.header.statement) {
+            return;
+        }
+        let score = one.score;
         let at = self.best.partition_point(|known| *known >= score);
         self.best.insert(at, score);
         self.best.truncate(self.limit);

@@ -82,15 +82,15 @@ impl Refiner<'_> {
     pub(super) fn candidate(&self, doc: u32, compare: bool) -> Result<Candidate, StoreError> {
         let snapshot = self.scope.snapshot;
         let (docs, txn) = (snapshot.docs, snapshot.txn);
-        let damaged = || {
-            let key = recalld_store::keys::numbered(docs.ns, doc);
-            docs.schema.headers.damaged(&key)
-        };
-        let header = docs.header(txn, Row(doc))?.ok_or_else(damaged)?;
+        let key = recalld_store::keys::numbered(docs.ns, doc);
+        let header = docs
+            .header(txn, Row(doc))?
+            .ok_or_else(|| docs.schema.headers.damaged(&key))?;
         let matched = match self.words.filter(|_| compare) {
             Some(words) => {
                 let stored = docs.words(txn, Row(doc))?;
-                Some(words.compare(stored).ok_or_else(damaged)?)
+                let compared = words.compare(stored);
+                Some(compared.ok_or_else(|| docs.schema.words.damaged(&key))?)
             }
             None => None,
         };

@@ -1,6 +1,8 @@
 //! Why a memory is, or is not, among the hits of a search: the pipeline is run for it, and the stage that drops it is
 //! named with its numbers.
 
+use std::collections::HashSet;
+
 use recalld_store::StoreError;
 use recalld_store::ids::{Micros, Row};
 
@@ -73,7 +75,7 @@ pub(crate) fn why_not(
     why.value = own.score;
     scored.retain(|one| one.score >= query.min_score && one.relevance >= query.min_relevance);
     let before = scored.clone();
-    fold::fold(snapshot, &mut scored, query.limit)?;
+    fold::fold(&mut scored, query.limit);
     why.needed_rank = query.limit as u32;
     if let Some(place) = scored.iter().position(|one| one.doc == doc) {
         why.stage = Stage::Returned;
@@ -87,9 +89,11 @@ pub(crate) fn why_not(
         why.needed_rank = 0;
     } else {
         why.stage = Stage::Limit;
-        let folded: usize = scored.iter().map(|hit| hit.duplicates.len()).sum();
-        let place = before.iter().position(|one| one.doc == doc).unwrap_or(0);
-        why.rank = (place + 1).saturating_sub(folded) as u32;
+        // Places are those of hits: memories that say the same share one.
+        let until = before.iter().position(|one| one.doc == doc);
+        let stated = before.iter().take(until.map_or(0, |place| place + 1));
+        let places: HashSet<u64> = stated.map(|one| one.header.statement).collect();
+        why.rank = places.len() as u32;
         why.needed_value = scored.last().map_or(0.0, |last| last.score);
     }
     Ok(why)

@@ -25,6 +25,8 @@ pub struct Header {
     pub updated_at: Micros,
     /// First instant at which it is no longer returned.
     pub expires_at: Micros,
+    /// Hash of what it states and who says it; memories with the same are shown as one.
+    pub statement: u64,
 }
 
 impl Header {
@@ -32,7 +34,7 @@ impl Header {
     pub const OTHER_KIND: u8 = 0;
 
     /// Bytes of an encoded header.
-    pub const BYTES: usize = 16 + 4 + 4 + 4 + 1 + 8 + 8 + 8 + 8 + 8;
+    pub const BYTES: usize = 16 + 4 + 4 + 4 + 1 + 8 + 8 + 8 + 8 + 8 + 8;
 
     /// Little-endian, in the order of the fields.
     pub fn encode(&self) -> [u8; Self::BYTES] {
@@ -52,6 +54,7 @@ impl Header {
         put(&self.occurred_at.0.to_le_bytes());
         put(&self.updated_at.0.to_le_bytes());
         put(&self.expires_at.0.to_le_bytes());
+        put(&self.statement.to_le_bytes());
         out
     }
 
@@ -69,6 +72,7 @@ impl Header {
             occurred_at: Micros(i64::from_le_bytes(take(&mut rest)?)),
             updated_at: Micros(i64::from_le_bytes(take(&mut rest)?)),
             expires_at: Micros(i64::from_le_bytes(take(&mut rest)?)),
+            statement: u64::from_le_bytes(take(&mut rest)?),
         };
         rest.is_empty().then_some(header)
     }
@@ -87,7 +91,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trips(id: [u8; 16], numbers: [u32; 3], kind: u8, parts in (0.0..1.0f64, 0.0..1.0f64), times: [i64; 3]) {
+        fn round_trips(id: [u8; 16], numbers: [u32; 3], kind: u8, parts in (0.0..1.0f64, 0.0..1.0f64), times: [i64; 3], statement: u64) {
             let header = Header {
                 id: MemoryId(id),
                 version: numbers[0],
@@ -99,6 +103,7 @@ mod tests {
                 occurred_at: Micros(times[0]),
                 updated_at: Micros(times[1]),
                 expires_at: Micros(times[2]),
+                statement,
             };
             prop_assert_eq!(Header::decode(&header.encode()), Some(header));
             prop_assert_eq!(Header::decode(&header.encode()[1..]), None);
