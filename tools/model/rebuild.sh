@@ -39,9 +39,10 @@ fi
 
 # The shipped files were made with two threads; another number sums in another order.
 OPENBLAS_NUM_THREADS=2 "$cache/venv/bin/python" -m tools.model.build "$corpora" "$cache/out"
+OPENBLAS_NUM_THREADS=2 "$cache/venv/bin/python" -m tools.model.neighbours "$cache/out"
 
 status=0
-for file in model.safetensors vocab.txt; do
+for file in model.safetensors vocab.txt neighbours.safetensors; do
   if cmp --silent "$cache/out/$file" "$shipped/$file"; then
     echo "same: $file"
   else
