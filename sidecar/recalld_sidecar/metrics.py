@@ -22,8 +22,8 @@ from recalld_sidecar._core import Core, CoreError
 from recalld_sidecar.errors import STATUS_CODES
 from recalld_sidecar.services import Handler
 
-_BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, math.inf)
-"""Upper bounds of the latency buckets in seconds, the same as the core's."""
+_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
+"""Upper bounds of the latency buckets in seconds, the same as the core's; the SLA's stands beside them."""
 _OK = 0
 _UNKNOWN = 2
 
@@ -47,16 +47,23 @@ class MethodCounts(Protocol):
     def seconds(self) -> float:
         """Sum of all latencies."""
 
+    @property
+    def slow(self) -> int:
+        """Calls that took longer than the SLA allows."""
+
 
 class ControlCounts:
     """Counts of one method that Python answers."""
 
-    def __init__(self, method: str) -> None:
+    def __init__(self, method: str, slo_seconds: float) -> None:
         self.method = method
+        self._slo = slo_seconds
+        self._bounds = [*sorted({*_BOUNDS, slo_seconds}), math.inf]
         self._lock = threading.Lock()
         self._codes: Counter[int] = Counter()
-        self._calls = [0] * len(_BOUNDS)
+        self._calls = [0] * len(self._bounds)
         self._seconds = 0.0
+        self._slow = 0
 
     def measured(self, handler: Handler) -> Handler:
         """Wrap a handler so that its calls are counted here."""
@@ -79,8 +86,9 @@ class ControlCounts:
     def _count(self, code: int, seconds: float) -> None:
         with self._lock:
             self._codes[code] += 1
-            self._calls[bisect_left(_BOUNDS, seconds)] += 1
+            self._calls[bisect_left(self._bounds, seconds)] += 1
             self._seconds += seconds
+            self._slow += seconds > self._slo
 
     @property
     def codes(self) -> dict[int, int]:
@@ -92,12 +100,17 @@ class ControlCounts:
     def buckets(self) -> list[tuple[float, int]]:
         """As in MethodCounts."""
         with self._lock:
-            return list(zip(_BOUNDS, accumulate(self._calls), strict=True))
+            return list(zip(self._bounds, accumulate(self._calls), strict=True))
 
     @property
     def seconds(self) -> float:
         """As in MethodCounts."""
         return self._seconds
+
+    @property
+    def slow(self) -> int:
+        """As in MethodCounts."""
+        return self._slow
 
 
 class SidecarCollector(Collector):
@@ -110,6 +123,14 @@ class SidecarCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """Yield every family."""
         yield from request_families([*self._core.metrics(), *self._control])
+        parts = HistogramMetricFamily(
+            "recalld_part_seconds",
+            "Time that the parts of data-plane calls took, in seconds.",
+            labels=["part"],
+        )
+        for timings in self._core.timings():
+            parts.add_metric([timings.part], _buckets(timings.buckets), timings.seconds)
+        yield parts
         yield GaugeMetricFamily(
             "recalld_requests_in_flight",
             "Calls of the data plane being answered now.",
@@ -154,15 +175,25 @@ def request_families(methods: Iterable[MethodCounts]) -> Iterator[Metric]:
         "Calls answered, by gRPC status code.",
         labels=["method", "code"],
     )
+    slow = CounterMetricFamily(
+        "recalld_slow_requests",
+        "Calls that took longer than slo_ms allows.",
+        labels=["method"],
+    )
     for counts in methods:
         method = counts.method.removeprefix("/")
-        buckets = [("+Inf" if math.isinf(bound) else str(bound), calls) for bound, calls in counts.buckets]
-        latency.add_metric([method], buckets, counts.seconds)
+        latency.add_metric([method], _buckets(counts.buckets), counts.seconds)
+        slow.add_metric([method], counts.slow)
         for code, calls in sorted(counts.codes.items()):
             name = STATUS_CODES[code].name if code in STATUS_CODES else str(code)
             requests.add_metric([method, name], calls)
     yield latency
     yield requests
+    yield slow
+
+
+def _buckets(buckets: Sequence[tuple[float, int]]) -> list[tuple[str, float]]:
+    return [("+Inf" if math.isinf(bound) else str(bound), calls) for bound, calls in buckets]
 
 
 def registry(collector: Collector) -> CollectorRegistry:

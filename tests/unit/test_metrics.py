@@ -20,6 +20,7 @@ class Counts:
     codes: dict[int, int] = field(default_factory=lambda: {0: 5, 3: 2, 99: 1})
     buckets: list[tuple[float, int]] = field(default_factory=lambda: [(0.01, 3), (0.05, 6), (math.inf, 8)])
     seconds: float = 0.25
+    slow: int = 2
 
 
 class Requests(Collector):
@@ -49,6 +50,7 @@ def test_a_method_is_a_histogram_and_a_counter() -> None:
     assert samples["recalld_requests_total", "OK", search] == 5
     assert samples["recalld_requests_total", "INVALID_ARGUMENT", search] == 2
     assert samples["recalld_requests_total", "99", search] == 1
+    assert samples["recalld_slow_requests_total", search] == 2
 
 
 def test_the_process_is_measured() -> None:
@@ -56,7 +58,7 @@ def test_the_process_is_measured() -> None:
 
 
 def test_control_calls_are_counted_by_outcome() -> None:
-    counts = metrics.ControlCounts("/recalld.v1.AdminService/GetStats")
+    counts = metrics.ControlCounts("/recalld.v1.AdminService/GetStats", 0.05)
 
     def handler(_method: str, _identity: str, request: bytes, _timeout: float | None) -> bytes:
         match request:
@@ -81,8 +83,10 @@ def test_control_calls_are_counted_by_outcome() -> None:
 
 @given(st.lists(st.floats(0, 100)))
 def test_buckets_hold_what_is_at_or_below_their_bound(latencies: list[float]) -> None:
-    counts = metrics.ControlCounts("/m")
+    counts = metrics.ControlCounts("/m", 0.03)
     for seconds in latencies:
         counts._count(0, seconds)
     for bound, calls in counts.buckets:
         assert calls == sum(seconds <= bound for seconds in latencies)
+    assert 0.03 in dict(counts.buckets)
+    assert counts.slow == sum(seconds > 0.03 for seconds in latencies)

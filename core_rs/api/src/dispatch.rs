@@ -4,11 +4,12 @@ use std::time::Instant;
 
 use prost::Message;
 use recalld_counters::Counters;
-use recalld_engine::Engine;
 use recalld_engine::error::EngineError;
+use recalld_engine::{BatchFound, Engine};
 use recalld_proto::v1::{
-    BriefRequest, CountTokensRequest, CountTokensResponse, DeleteRequest, ErrorReason, GetRequest,
-    SearchRequest, WhyNotRequest, WriteRequest,
+    BatchSearchRequest, BatchSearchResponse, BriefRequest, CountTokensRequest, CountTokensResponse,
+    DeleteRequest, ErrorReason, GetRequest, SearchRequest, SearchResponse, SearchStreamRequest,
+    SearchStreamResponse, WhyNotRequest, WriteRequest,
 };
 
 use crate::convert;
@@ -25,6 +26,10 @@ pub enum Method {
     Write,
     /// Finds memories.
     Search,
+    /// Answers many searches.
+    BatchSearch,
+    /// Answers one search of a stream.
+    SearchStream,
     /// Fetches memories.
     Get,
     /// Deletes memories.
@@ -39,9 +44,11 @@ pub enum Method {
 
 impl Method {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Write,
         Self::Search,
+        Self::BatchSearch,
+        Self::SearchStream,
         Self::Get,
         Self::Delete,
         Self::Brief,
@@ -54,6 +61,8 @@ impl Method {
         match self {
             Self::Write => "/recalld.v1.MemoryService/Write",
             Self::Search => "/recalld.v1.MemoryService/Search",
+            Self::BatchSearch => "/recalld.v1.MemoryService/BatchSearch",
+            Self::SearchStream => "/recalld.v1.MemoryService/SearchStream",
             Self::Get => "/recalld.v1.MemoryService/Get",
             Self::Delete => "/recalld.v1.MemoryService/Delete",
             Self::Brief => "/recalld.v1.MemoryService/Brief",
@@ -62,9 +71,23 @@ impl Method {
         }
     }
 
+    /// Whether its calls are streams: each message of the caller's is dispatched by itself, and its answer is a message
+    /// of the stream that comes back.
+    pub const fn is_stream(self) -> bool {
+        matches!(self, Self::SearchStream)
+    }
+
     fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
+}
+
+/// Who asks, and until when.
+#[derive(Clone, Copy)]
+struct Hand<'a> {
+    identity: &'a str,
+    deadline: Option<Instant>,
+    timer: &'a Timer<'a>,
 }
 
 /// One call in hand.
@@ -94,43 +117,79 @@ impl Service {
             return Err(Failure::new(ErrorReason::UnknownMethod, message));
         };
         let timer = self.metrics.start(method);
-        let result = self.answer(method, identity, request, deadline, &timer);
-        timer.end(result.as_ref().map_or_else(Failure::code, |_| Code::Ok));
+        let hand = Hand {
+            identity,
+            deadline,
+            timer: &timer,
+        };
+        let (result, code) = match method {
+            Method::SearchStream => self.stream_message(request, hand),
+            _ => {
+                let answer = self.admitted(request, hand, |call| call.answer(method));
+                let code = answer.as_ref().map_or_else(Failure::code, |_| Code::Ok);
+                (answer, code)
+            }
+        };
+        timer.end(code);
         result
     }
 
-    fn answer(
+    /// Answers one search of a stream. Only what is no message of the stream fails; any other error is an answer, and
+    /// counted by its code.
+    fn stream_message(&self, request: &[u8], hand: Hand<'_>) -> (Result<Vec<u8>, Failure>, Code) {
+        let SearchStreamRequest { tag, search } = match decode_small("SearchStreamRequest", request)
+        {
+            Ok(message) => message,
+            Err(failure) => {
+                let code = failure.code();
+                return (Err(failure), code);
+            }
+        };
+        let search = search.unwrap_or_default();
+        let answer = self.admitted(request, hand, |call| call.find(search));
+        let code = answer.as_ref().map_or_else(Failure::code, |_| Code::Ok);
+        let result = Some(convert::result(answer));
+        (
+            Ok(SearchStreamResponse { tag, result }.encode_to_vec()),
+            code,
+        )
+    }
+
+    fn admitted<T>(
         &self,
-        method: Method,
-        identity: &str,
         request: &[u8],
-        deadline: Option<Instant>,
-        timer: &Timer<'_>,
-    ) -> Result<Vec<u8>, Failure> {
+        hand: Hand<'_>,
+        answer: impl FnOnce(&Call<'_>) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
         let _admitted = self.admission.enter()?;
-        in_time(deadline)?;
+        in_time(hand.deadline)?;
         let engine = self.engine()?;
-        let call = Call {
+        answer(&Call {
             engine: &engine,
             counters: &self.counters,
-            identity,
+            identity: hand.identity,
             request,
-            deadline,
-            timer,
-        };
-        match method {
-            Method::Write => call.write(),
-            Method::Search => call.search(),
-            Method::Get => call.get(),
-            Method::Delete => call.delete(),
-            Method::Brief => call.brief(),
-            Method::WhyNot => call.why_not(),
-            Method::CountTokens => call.count_tokens(),
-        }
+            deadline: hand.deadline,
+            timer: hand.timer,
+        })
     }
 }
 
 impl Call<'_> {
+    fn answer(&self, method: Method) -> Result<Vec<u8>, Failure> {
+        match method {
+            Method::Write => self.write(),
+            // A message of a stream is answered as a search, with its tag around it.
+            Method::Search | Method::SearchStream => self.search(),
+            Method::BatchSearch => self.batch_search(),
+            Method::Get => self.get(),
+            Method::Delete => self.delete(),
+            Method::Brief => self.brief(),
+            Method::WhyNot => self.why_not(),
+            Method::CountTokens => self.count_tokens(),
+        }
+    }
+
     fn write(&self) -> Result<Vec<u8>, Failure> {
         validate::item_count(self.request)?;
         let request: WriteRequest = decode("WriteRequest", self.request)?;
@@ -140,10 +199,46 @@ impl Call<'_> {
     }
 
     fn search(&self) -> Result<Vec<u8>, Failure> {
-        let request: SearchRequest = decode_small("SearchRequest", self.request)?;
+        let request = decode_small("SearchRequest", self.request)?;
+        Ok(self.find(request)?.encode_to_vec())
+    }
+
+    fn find(&self, request: SearchRequest) -> Result<SearchResponse, Failure> {
         let (namespace, query) = validate::search(request, self.context())?;
         let answer = self.engine.search(&namespace, &query, self.deadline)?;
-        Ok(convert::found(answer, self.timer.elapsed()).encode_to_vec())
+        Ok(convert::found(answer, self.timer.elapsed()))
+    }
+
+    fn batch_search(&self) -> Result<Vec<u8>, Failure> {
+        let request: BatchSearchRequest = decode_small("BatchSearchRequest", self.request)?;
+        validate::batch_search(&request)?;
+        let mut refused = Vec::with_capacity(request.searches.len());
+        let mut searches = Vec::with_capacity(request.searches.len());
+        for search in request.searches {
+            match validate::search(search, self.context()) {
+                Ok(search) => {
+                    refused.push(None);
+                    searches.push(search);
+                }
+                Err(failure) => refused.push(Some(failure)),
+            }
+        }
+        let BatchFound { results, token } = self.engine.batch_search(&searches, self.deadline)?;
+        let mut answers = results.into_iter();
+        let results = refused.into_iter().map(|refused| match refused {
+            Some(failure) => Err(failure),
+            None => match answers.next() {
+                Some(Ok(found)) => Ok(convert::found(found, self.timer.elapsed())),
+                Some(Err(error)) => Err(error.into()),
+                None => Err(Failure::internal()),
+            },
+        });
+        let response = BatchSearchResponse {
+            results: results.map(convert::result).collect(),
+            token: token.to_string(),
+            took: Some(convert::elapsed(self.timer.elapsed())),
+        };
+        Ok(response.encode_to_vec())
     }
 
     fn why_not(&self) -> Result<Vec<u8>, Failure> {

@@ -56,6 +56,9 @@ pub(crate) const MAX_IN_VALUES: usize = 1_000;
 /// Most bytes of a prefix.
 pub(crate) const MAX_PREFIX_BYTES: usize = 128;
 
+/// Most searches of a batch.
+pub(crate) const MAX_SEARCHES: usize = 256;
+
 /// Most bytes of a query.
 pub(crate) const MAX_QUERY_BYTES: usize = 32 << 10;
 /// Most hits of a search.
@@ -188,6 +191,7 @@ mod tests {
             format!("at most {MAX_FILTER_DEPTH} deep and {MAX_FILTER_NODES} nodes"),
             format!("one of these values: 1 to {}.", grouped(MAX_IN_VALUES)),
             format!("byte for byte. At most {}.", size(MAX_PREFIX_BYTES)),
+            format!("1 to {MAX_SEARCHES} searches, each with"),
             format!("What to look for, at most {}.", size(MAX_QUERY_BYTES)),
             format!(
                 "Most hits to return: 1 to {}. Default {DEFAULT_HITS}.",

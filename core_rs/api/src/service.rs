@@ -7,6 +7,8 @@ use std::sync::Arc;
 use parking_lot::{MappedRwLockReadGuard, RwLock, RwLockReadGuard};
 use recalld_counters::Counters;
 use recalld_engine::clock::Clock;
+use recalld_engine::histogram::Latencies;
+use recalld_engine::timings::Part;
 use recalld_engine::types::{NamespaceStats, StoreStats};
 use recalld_engine::{Engine, EngineOptions};
 
@@ -46,7 +48,7 @@ impl Service {
             engine: RwLock::new(Some(engine)),
             counters,
             admission: Admission::new(options.max_in_flight),
-            metrics: Metrics::default(),
+            metrics: Metrics::new(options.engine.slo),
         })
     }
 
@@ -70,6 +72,11 @@ impl Service {
     /// What each method did since the start.
     pub fn metrics(&self) -> Vec<MethodMetrics> {
         self.metrics.snapshot()
+    }
+
+    /// How long the parts of calls took since the start.
+    pub fn timings(&self) -> Result<Vec<(Part, Latencies)>, Failure> {
+        Ok(self.engine()?.timings())
     }
 
     /// Calls being answered now.

@@ -113,6 +113,7 @@ fn options(folder: &Path, max_in_flight: usize) -> ServiceOptions {
             max_queued_writes: 64,
             index_after: 20_000,
             tuning: recalld_engine::Tuning::default(),
+            slo: Duration::from_millis(50),
         },
         max_in_flight,
         tokenizers: BTreeMap::new(),

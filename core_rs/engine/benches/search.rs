@@ -140,6 +140,7 @@ fn query(text: String) -> Query {
         weights: Weights::default(),
         half_lives: BTreeMap::new(),
         explain: false,
+        latency_budget: None,
         at_least: None,
     }
 }
@@ -154,6 +155,7 @@ fn engine(directory: &Path, memories: &[String], index_after: u32) -> Engine {
             max_queued_writes: 1024,
             index_after,
             tuning: recalld_engine::Tuning::default(),
+            slo: Duration::from_millis(50),
         };
         Engine::open(&options, Arc::new(SystemClock)).unwrap()
     };

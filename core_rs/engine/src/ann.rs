@@ -32,6 +32,9 @@ const DEAD: f64 = 0.3;
 pub(crate) struct AnnIndex {
     pub(crate) index: HnswIndex,
     rows: AtomicU32,
+    /// What a search in it costs with all that belongs to it, in vectors compared in the order in which they lie: as many
+    /// as a namespace must have to get an index.
+    pub(crate) cost: u32,
 }
 
 impl AnnIndex {
@@ -192,6 +195,7 @@ impl AnnIndexes {
             None => Arc::new(AnnIndex {
                 index: HnswIndex::new(self.dimensions)?,
                 rows: AtomicU32::new(0),
+                cost: self.index_after,
             }),
         };
         if missing.is_none_or(|missing| f64::from(missing) >= f64::from(index.rows()) * GROWTH) {
@@ -265,6 +269,7 @@ impl AnnIndexes {
                 let reach = keys::trailing_number(&stamp).unwrap_or(u32::MAX);
                 if reach <= rows && stamp == self.stamp(ns, reach) {
                     return Some(Arc::new(AnnIndex {
+                        cost: self.index_after,
                         index,
                         rows: AtomicU32::new(reach),
                     }));

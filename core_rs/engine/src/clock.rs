@@ -1,11 +1,18 @@
 //! The one clock of the engine. Tests replace it.
 
+use std::time::Instant;
+
 use recalld_store::ids::Micros;
 
 /// Tells the time.
 pub trait Clock: Send + Sync {
     /// Now.
     fn now(&self) -> Micros;
+
+    /// Now, on a clock that never goes back: what the time for a call is measured by.
+    fn instant(&self) -> Instant {
+        Instant::now()
+    }
 }
 
 /// The system's clock.

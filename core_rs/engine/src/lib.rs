@@ -7,6 +7,7 @@
 mod ann;
 mod apply;
 mod attributes;
+mod batch;
 mod brief;
 mod calendar;
 pub mod clock;
@@ -14,6 +15,7 @@ mod documents;
 pub mod error;
 pub mod explain;
 pub mod filter;
+pub mod histogram;
 mod indexed;
 pub mod kinds;
 mod maintenance;
@@ -24,6 +26,8 @@ pub mod replay;
 mod search;
 mod snapshot;
 mod summaries;
+mod time_limit;
+pub mod timings;
 pub mod token;
 pub mod types;
 pub mod verify;
@@ -40,8 +44,9 @@ use recalld_proto::storage::v1::outcome::Answer;
 use recalld_proto::storage::v1::{self as storage, StoreIdentity};
 use recalld_proto::v1::{Namespace as NamespaceMessage, WriteOutcome};
 use recalld_store::ids::{MemoryId, Micros, Position};
-use recalld_store::{FORMAT_VERSION, OpenOptions, Store, StoreError};
+use recalld_store::{FORMAT_VERSION, OpenOptions, Store, StoreError, Txn};
 
+pub use batch::BatchFound;
 pub use error::EngineError;
 pub use recalld_store::ids;
 pub use search::Tuning;
@@ -49,11 +54,14 @@ pub use search::Tuning;
 use ann::{AnnIndex, AnnIndexes};
 use clock::Clock;
 use explain::{Stage, Target, WhyNot};
+use histogram::Latencies;
 use maintenance::Maintenance;
 use model::Model;
 use prepare::prepare;
 use search::Search;
 use snapshot::Snapshot;
+use time_limit::TimeLimit;
+use timings::{Part, Timings};
 use token::Token;
 use types::{
     Brief, Briefed, Degradation, Delete, Deleted, Details, Found, Get, Idempotency, Namespace,
@@ -84,6 +92,8 @@ pub struct EngineOptions {
     pub index_after: u32,
     /// Weights of the ranking.
     pub tuning: Tuning,
+    /// The time within which a call should be answered: an edge of the histograms.
+    pub slo: Duration,
 }
 
 /// An open data directory and all that can be done with it.
@@ -97,6 +107,8 @@ pub struct Engine {
     writer: Arc<Writer>,
     indexes: Arc<AnnIndexes>,
     maintenance: Mutex<Option<Maintenance>>,
+    pool: rayon::ThreadPool,
+    timings: Timings,
 }
 
 impl Engine {
@@ -140,6 +152,8 @@ impl Engine {
             writer,
             indexes,
             maintenance: Mutex::new(Some(maintenance)),
+            pool: batch::pool()?,
+            timings: Timings::with_edge(options.slo),
         })
     }
 
@@ -156,6 +170,7 @@ impl Engine {
     /// Writes memories. Returns when they are durable.
     pub fn write(&self, write: Write, deadline: Deadline) -> Result<Written, EngineError> {
         let now = self.clock.now();
+        let mut laps = self.timings.start();
         let mut items = Vec::with_capacity(write.items.len());
         let mut terms = Vec::with_capacity(write.items.len());
         let mut bytes = 0;
@@ -165,6 +180,7 @@ impl Engine {
             items.push(prepared.item);
             terms.push(prepared.terms);
         }
+        laps.end(Part::Prepare);
         let action = Action::Put(storage::Put { items });
         let operation = operation(now, write.actor, write.namespace, write.idempotency, action);
         let applied = self.writer.submit(Job {
@@ -174,6 +190,7 @@ impl Engine {
             deadline,
             bytes,
         })?;
+        laps.end(Part::Commit);
         let Answer::Put(outcome) = applied.answer else {
             return Err(EngineError::Internal(
                 "a write was answered with something else".to_owned(),
@@ -245,15 +262,31 @@ impl Engine {
         query: &Query,
         deadline: Deadline,
     ) -> Result<Found, EngineError> {
+        let limit = self.limit(query, deadline);
         self.reach(query.at_least, deadline)?;
+        let txn = self.store.read()?;
+        self.find(&txn, namespace, query, limit)
+    }
+
+    /// Searches what a transaction sees.
+    fn find(
+        &self,
+        txn: &Txn<'_>,
+        namespace: &Namespace,
+        query: &Query,
+        limit: TimeLimit<'_>,
+    ) -> Result<Found, EngineError> {
         let now = self.clock.now();
-        self.snapshot(namespace, now, |snapshot, token| {
+        self.snapshot_of(txn, namespace, now, |snapshot, token| {
             let Some(snapshot) = snapshot else {
                 return Ok(Found::nothing(now, token));
             };
             let ann = self.indexes.get(snapshot.docs.ns);
-            let outcome = search::run(snapshot, self.by(query, ann.as_deref(), now, deadline))?;
+            let mut laps = self.timings.start();
+            let search = self.by(query, ann.as_deref(), now, limit);
+            let outcome = search::run(snapshot, search, &mut laps)?;
             let hits = search::hits(snapshot, &outcome.scored)?;
+            laps.end(Part::Signatures);
             Ok(Found {
                 hits,
                 arms: outcome.arms,
@@ -264,6 +297,11 @@ impl Engine {
         })
     }
 
+    /// The time that a search may take, from now on.
+    fn limit(&self, query: &Query, deadline: Deadline) -> TimeLimit<'_> {
+        TimeLimit::new(&*self.clock, deadline, query.latency_budget)
+    }
+
     /// Says why a memory is, or is not, among the hits of a search.
     pub fn why_not(
         &self,
@@ -272,6 +310,7 @@ impl Engine {
         target: &Target,
         deadline: Deadline,
     ) -> Result<WhyNot, EngineError> {
+        let limit = self.limit(query, deadline);
         self.reach(query.at_least, deadline)?;
         let now = self.clock.now();
         self.snapshot(namespace, now, |snapshot, token| {
@@ -279,8 +318,9 @@ impl Engine {
                 return Ok(WhyNot::at(Stage::NotFound, None, token));
             };
             let ann = self.indexes.get(snapshot.docs.ns);
-            let search = self.by(query, ann.as_deref(), now, deadline);
-            search::why_not(snapshot, search, target, token)
+            let search = self.by(query, ann.as_deref(), now, limit);
+            let mut laps = self.timings.start();
+            search::why_not(snapshot, search, target, &mut laps, token)
         })
     }
 
@@ -289,7 +329,7 @@ impl Engine {
         query: &'a Query,
         ann: Option<&'a AnnIndex>,
         reference: Micros,
-        deadline: Deadline,
+        limit: TimeLimit<'a>,
     ) -> Search<'a> {
         Search {
             model: &self.model,
@@ -297,12 +337,13 @@ impl Engine {
             tuning: &self.tuning,
             query,
             reference,
-            deadline,
+            limit,
         }
     }
 
     /// Packs a brief.
     pub fn brief(&self, brief: &Brief, deadline: Deadline) -> Result<Briefed, EngineError> {
+        let limit = self.limit(&brief.query, deadline);
         self.reach(brief.query.at_least, deadline)?;
         let now = self.clock.now();
         self.snapshot(&brief.namespace, now, |snapshot, token| {
@@ -312,8 +353,11 @@ impl Engine {
             // Never by the approximate index: the same state must give the same bytes whether it is built or not.
             let reference = snapshot.evaluator().newest()?.unwrap_or(now);
             let query = brief::query(brief);
-            let outcome = search::run(snapshot, self.by(&query, None, reference, deadline))?;
+            let mut laps = self.timings.start();
+            let search = self.by(&query, None, reference, limit);
+            let outcome = search::run(snapshot, search, &mut laps)?;
             let packed = brief::build(snapshot, &outcome, brief)?;
+            laps.end(Part::Pack);
             Ok(Briefed::of(packed, outcome.degraded, token))
         })
     }
@@ -324,6 +368,11 @@ impl Engine {
         self.snapshot(&get.namespace, self.clock.now(), |snapshot, token| {
             Ok(read::details(snapshot, get, token)?)
         })
+    }
+
+    /// How long the parts of calls took since the start.
+    pub fn timings(&self) -> Vec<(Part, Latencies)> {
+        self.timings.snapshot()
     }
 
     /// Counts of the store.
@@ -395,12 +444,23 @@ impl Engine {
         read: impl FnOnce(Option<&Snapshot<'_>>, Token) -> Result<T, EngineError>,
     ) -> Result<T, EngineError> {
         let txn = self.store.read()?;
+        self.snapshot_of(&txn, namespace, now, read)
+    }
+
+    /// As [`Engine::snapshot`], of what a transaction sees.
+    fn snapshot_of<T>(
+        &self,
+        txn: &Txn<'_>,
+        namespace: &Namespace,
+        now: Micros,
+        read: impl FnOnce(Option<&Snapshot<'_>>, Token) -> Result<T, EngineError>,
+    ) -> Result<T, EngineError> {
         let schema = self.store.schema();
-        let token = self.token(apply::position(schema, &txn)?);
-        match apply::namespace_id(schema, &txn, &namespace.0)? {
+        let token = self.token(apply::position(schema, txn)?);
+        match apply::namespace_id(schema, txn, &namespace.0)? {
             None => read(None, token),
             Some(ns) => {
-                let snapshot = Snapshot::of(&txn, schema, ns, self.model.dimensions(), now)?;
+                let snapshot = Snapshot::of(txn, schema, ns, self.model.dimensions(), now)?;
                 read(Some(&snapshot), token)
             }
         }

@@ -23,8 +23,20 @@ use crate::{EngineError, operation};
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// Most memories that one operation sweeps, so that no transaction gets long.
 const SWEEP_LIMIT: u32 = 256;
+/// Niceness of the index builder: a tenth of the processor beside one busy thread.
+const BUILD_NICENESS: i32 = 10;
 /// Who the journal says did it.
 const ACTOR: &str = "recalld:sweeper";
+
+/// Lets this thread have only what others leave of the processor: a build of a large namespace must not slow a search of
+/// a small one.
+fn give_way() {
+    // On Linux a priority is a thread's own. Without it the build is as important as a search.
+    let thread = rustix::thread::gettid();
+    if let Err(error) = rustix::process::setpriority_process(Some(thread), BUILD_NICENESS) {
+        tracing::warn!(%error, "the index builder cannot lower its priority");
+    }
+}
 
 /// The running threads.
 pub(crate) struct Maintenance {
@@ -48,7 +60,13 @@ impl Maintenance {
         };
         let stopping = Arc::new((AtomicBool::new(false), Mutex::new(()), Condvar::new()));
         let (build, built) = (indexes.clone(), store.clone());
-        let builder = spawn("recalld-index", Box::new(move || build.run(&built)))?;
+        let builder = spawn(
+            "recalld-index",
+            Box::new(move || {
+                give_way();
+                build.run(&built);
+            }),
+        )?;
         let until = stopping.clone();
         let sweeper = spawn(
             "recalld-sweep",

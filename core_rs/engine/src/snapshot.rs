@@ -1,5 +1,7 @@
 //! One namespace at one instant, read in one transaction: what every read call works on.
 
+use std::ops::ControlFlow;
+
 use recalld_proto::storage::v1::NamespaceState;
 use recalld_store::codec::rows::{self, ROWS_PER_BLOCK, RowFacts};
 use recalld_store::ids::{MemoryId, Micros, NamespaceId, Row};
@@ -85,11 +87,11 @@ impl<'t> Snapshot<'t> {
         })
     }
 
-    /// Calls `each` with the first row of every block of vectors and the block.
+    /// Calls `each` with the first row of every block of vectors and the block, until it says to stop.
     pub(crate) fn vector_blocks(
         &self,
-        mut each: impl FnMut(u32, &'t [u8]),
-    ) -> Result<(), StoreError> {
+        mut each: impl FnMut(u32, &'t [u8]) -> ControlFlow<()>,
+    ) -> Result<ControlFlow<()>, StoreError> {
         let per_block = rows_per_block(self.docs.dimensions) as u32;
         let size = row_bytes(self.docs.dimensions);
         for entry in self
@@ -108,9 +110,11 @@ impl<'t> Snapshot<'t> {
             if bytes.len() % size != 0 || first as usize + rows > self.state.next_row as usize {
                 return Err(damaged());
             }
-            each(first, bytes);
+            if each(first, bytes).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
         }
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 }
 

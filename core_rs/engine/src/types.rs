@@ -153,8 +153,10 @@ pub struct Query {
     pub weights: Weights,
     /// Half-lives that differ from the kinds' own.
     pub half_lives: BTreeMap<String, Duration>,
-    /// Whether hits are to say how their scores came about.
+    /// Whether hits are to say how their scores came about, and arms what was planned.
     pub explain: bool,
+    /// The time to spend; None: the deadline alone.
+    pub latency_budget: Option<Duration>,
     /// The state that the answer must hold.
     pub at_least: Option<Token>,
 }
@@ -191,7 +193,7 @@ pub struct Hit {
 }
 
 /// What an arm of the search did.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arm {
     /// `dense` or `lexical`.
     pub name: &'static str,
@@ -199,12 +201,23 @@ pub struct Arm {
     pub candidates: u32,
     /// `scan`, `filtered_scan`, `hnsw` or `bm25`.
     pub method: &'static str,
+    /// The ways of looking that were open; empty unless the search is explained.
+    pub plan: Vec<PlannedMethod>,
+}
+
+/// A way of looking that an arm could have taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlannedMethod {
+    /// As in [`Arm`].
+    pub method: &'static str,
+    /// In vectors compared in the order in which they lie.
+    pub cost: u64,
 }
 
 /// An arm that could not take part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Degradation {
-    /// The arm.
+    /// The arm, or `words`: the comparison of the best candidates with the query word by word.
     pub arm: &'static str,
     /// `no_query`, `no_known_words` or `deadline`.
     pub reason: &'static str,

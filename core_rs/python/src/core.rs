@@ -10,6 +10,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use recalld_api::{Method, Service, ServiceOptions};
 use recalld_engine::clock::SystemClock;
+use recalld_engine::histogram::Latencies;
+use recalld_engine::timings::Part;
 use recalld_engine::{EngineOptions, Tuning};
 
 use crate::gate::gate;
@@ -32,6 +34,7 @@ impl Core {
         max_in_flight = 128,
         max_queued_writes = 4096,
         index_after = 20_000,
+        slo_seconds = 0.05,
         tokenizers = BTreeMap::new(),
         ranking = BTreeMap::new(),
     ))]
@@ -45,6 +48,7 @@ impl Core {
         max_in_flight: usize,
         max_queued_writes: usize,
         index_after: u32,
+        slo_seconds: f64,
         tokenizers: BTreeMap<String, PathBuf>,
         ranking: BTreeMap<String, f32>,
     ) -> PyResult<Self> {
@@ -56,6 +60,8 @@ impl Core {
             max_queued_writes,
             index_after,
             tuning: tuning(ranking)?,
+            slo: Duration::try_from_secs_f64(slo_seconds)
+                .map_err(|error| PyValueError::new_err(format!("slo_seconds: {error}")))?,
         };
         let options = ServiceOptions {
             engine,
@@ -66,10 +72,18 @@ impl Core {
         Ok(Self { service })
     }
 
-    /// Full names of the methods that `dispatch` answers.
+    /// Full names of the unary methods that `dispatch` answers.
     #[staticmethod]
     fn methods() -> Vec<&'static str> {
-        Method::ALL.map(Method::name).to_vec()
+        let unary = Method::ALL.into_iter().filter(|method| !method.is_stream());
+        unary.map(Method::name).collect()
+    }
+
+    /// Full names of the methods that are streams both ways: `dispatch` answers each message of the caller's with one.
+    #[staticmethod]
+    fn stream_methods() -> Vec<&'static str> {
+        let streams = Method::ALL.into_iter().filter(|method| method.is_stream());
+        streams.map(Method::name).collect()
     }
 
     /// Answer one call: serialised request in, serialised response out; `timeout` in seconds. Raises `CoreError`.
@@ -105,6 +119,12 @@ impl Core {
             .into_iter()
             .map(MethodMetrics::from)
             .collect()
+    }
+
+    /// How long the parts of calls took since the start.
+    fn timings(&self, py: Python<'_>) -> PyResult<Vec<PartTimings>> {
+        let timings = gate(py, || self.service.timings())?;
+        Ok(timings.into_iter().map(PartTimings::from).collect())
     }
 
     /// Calls being answered now.
@@ -197,6 +217,7 @@ pub(crate) struct MethodMetrics {
     codes: BTreeMap<u8, u64>,
     buckets: Vec<(f64, u64)>,
     seconds: f64,
+    slow: u64,
 }
 
 impl From<recalld_api::MethodMetrics> for MethodMetrics {
@@ -204,8 +225,27 @@ impl From<recalld_api::MethodMetrics> for MethodMetrics {
         Self {
             method: metrics.method,
             codes: metrics.codes,
-            buckets: metrics.buckets,
-            seconds: metrics.seconds,
+            buckets: metrics.latencies.buckets,
+            seconds: metrics.latencies.seconds,
+            slow: metrics.slow,
+        }
+    }
+}
+
+/// How long one part of calls took since the start.
+#[pyclass(frozen, get_all, module = "recalld_sidecar._core")]
+pub(crate) struct PartTimings {
+    part: &'static str,
+    buckets: Vec<(f64, u64)>,
+    seconds: f64,
+}
+
+impl From<(Part, Latencies)> for PartTimings {
+    fn from((part, latencies): (Part, Latencies)) -> Self {
+        Self {
+            part: part.name(),
+            buckets: latencies.buckets,
+            seconds: latencies.seconds,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -36,6 +37,7 @@ pub(crate) fn verify(
         max_queued_writes: 1,
         index_after: u32::MAX,
         tuning: recalld_engine::Tuning::default(),
+        slo: Duration::from_millis(50),
     };
     let problems = gate(py, || {
         recalld_engine::verify::verify(&options).map_err(Failure::of_opening)

@@ -25,7 +25,7 @@ use std::{
 };
 
 use parking_lot::{Condvar, Mutex, RwLock, RwLockWriteGuard};
-use usearch::{Index, IndexOptions, MetricKind, ScalarKind};
+use usearch::{Index, IndexOptions, MetricKind, ScalarKind, ffi::Matches};
 
 use crate::{
     Kernel, MappedFile, Query, VectorError,
@@ -133,6 +133,34 @@ impl HnswIndex {
 
     /// The `k` nearest rows, nearest first, equals by key. Approximate: it may miss some.
     pub fn search(&self, query: &Query, k: usize) -> Result<Vec<Neighbour>, VectorError> {
+        self.matches(query, k, |native, k| {
+            native.search(query.row(), k).map_err(usearch_error)
+        })
+    }
+
+    /// The `k` nearest rows among those whose keys `allows`, as [`HnswIndex::search`] finds them.
+    ///
+    /// The search goes on until it has seen enough allowed rows, so that its cost grows as their share shrinks.
+    /// `allows` is called from C++ and must not panic.
+    pub fn search_allowed(
+        &self,
+        query: &Query,
+        k: usize,
+        allows: impl Fn(u64) -> bool,
+    ) -> Result<Vec<Neighbour>, VectorError> {
+        self.matches(query, k, |native, k| {
+            native
+                .filtered_search(query.row(), k, allows)
+                .map_err(usearch_error)
+        })
+    }
+
+    fn matches(
+        &self,
+        query: &Query,
+        k: usize,
+        search: impl FnOnce(&Index, usize) -> Result<Matches, VectorError>,
+    ) -> Result<Vec<Neighbour>, VectorError> {
         if query.dims() != self.dims {
             return Err(VectorError::WrongLength {
                 expected: self.dims,
@@ -145,7 +173,7 @@ impl HnswIndex {
             return Ok(Vec::new());
         }
         let place = self.searches.enter();
-        let matches = graph.native.search(query.row(), k).map_err(usearch_error)?;
+        let matches = search(&graph.native, k)?;
         drop(place);
         drop(graph);
         let mut neighbours: Vec<Neighbour> = matches

@@ -10,7 +10,7 @@ use recalld_proto::v1;
 use recalld_store::ids::{MemoryId, Micros};
 
 pub(crate) use brief::briefed;
-pub(crate) use search::{found, why_not};
+pub(crate) use search::{found, result, why_not};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 
@@ -108,7 +108,7 @@ fn age(occurred_at: Micros, now: Micros) -> prost_types::Duration {
     }
 }
 
-fn elapsed(took: Duration) -> prost_types::Duration {
+pub(crate) fn elapsed(took: Duration) -> prost_types::Duration {
     prost_types::Duration {
         seconds: took.as_secs() as i64,
         nanos: took.subsec_nanos() as i32,

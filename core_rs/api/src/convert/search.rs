@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use recalld_engine::explain::{Explanation, Stage, WhyNot};
-use recalld_engine::types::{Found, Hit};
+use recalld_engine::types::{Found, Hit, PlannedMethod};
 use recalld_proto::v1;
 use recalld_store::ids::Micros;
+
+use crate::error::Failure;
 
 use super::{age, degraded, elapsed, ids, timestamp};
 
@@ -15,6 +17,7 @@ pub(crate) fn found(answer: Found, took: Duration) -> v1::SearchResponse {
         name: arm.name.to_owned(),
         candidates: arm.candidates,
         method: arm.method.to_owned(),
+        plan: arm.plan.iter().map(planned).collect(),
     });
     v1::SearchResponse {
         arms: arms.collect(),
@@ -26,6 +29,28 @@ pub(crate) fn found(answer: Found, took: Duration) -> v1::SearchResponse {
             .into_iter()
             .map(|hit| signature(hit, now))
             .collect(),
+    }
+}
+
+fn planned(method: &PlannedMethod) -> v1::PlannedMethod {
+    v1::PlannedMethod {
+        method: method.method.to_owned(),
+        cost: method.cost,
+    }
+}
+
+/// One result of several.
+pub(crate) fn result(answer: Result<v1::SearchResponse, Failure>) -> v1::SearchResult {
+    let result = match answer {
+        Ok(response) => v1::search_result::Result::Response(response),
+        Err(failure) => v1::search_result::Result::Failure(v1::SearchFailure {
+            code: failure.code() as i32,
+            status: failure.status(),
+            message: failure.message,
+        }),
+    };
+    v1::SearchResult {
+        result: Some(result),
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn brief(request: BriefRequest, context: Context<'_>) -> Result<Brief
         weights: request.weights,
         half_lives: request.half_lives,
         explain: false,
+        latency_budget: request.latency_budget,
         at_least_as_fresh: request.at_least_as_fresh,
     };
     let query = query(&mut report, given, context);

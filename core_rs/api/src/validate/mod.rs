@@ -26,7 +26,7 @@ pub(crate) use count_tokens::count_tokens;
 pub(crate) use delete::delete;
 pub(crate) use get::get;
 pub(crate) use namespace::only_namespace;
-pub(crate) use search::{search, why_not};
+pub(crate) use search::{batch_search, search, why_not};
 pub(crate) use write::{item_count, write};
 
 /// What a request is checked against besides the contract.

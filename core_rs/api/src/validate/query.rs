@@ -29,6 +29,7 @@ pub(super) struct GivenQuery {
     pub(super) weights: Option<v1::Weights>,
     pub(super) half_lives: BTreeMap<String, prost_types::Duration>,
     pub(super) explain: bool,
+    pub(super) latency_budget: Option<prost_types::Duration>,
     pub(super) at_least_as_fresh: String,
 }
 
@@ -85,6 +86,9 @@ pub(super) fn query(report: &mut Report, given: GivenQuery, context: Context<'_>
             .unwrap_or_default(),
         half_lives: half_lives(report, &given.half_lives),
         explain: given.explain,
+        latency_budget: given
+            .latency_budget
+            .and_then(|budget| span(report, &Path::field("latency_budget"), &budget)),
         at_least: token(report, &given.at_least_as_fresh),
     }
 }

@@ -2,7 +2,7 @@
 
 use recalld_engine::explain::Target;
 use recalld_engine::types::{Namespace, Query};
-use recalld_proto::v1::{SearchRequest, WhyNotRequest};
+use recalld_proto::v1::{BatchSearchRequest, SearchRequest, WhyNotRequest};
 
 use super::Context;
 use super::fields::{Characters, number, text};
@@ -10,7 +10,7 @@ use super::namespace::namespace;
 use super::query::{GivenQuery, query};
 use super::report::{Path, Report, quoted};
 use crate::error::Failure;
-use crate::limits::{DEFAULT_HITS, MAX_HITS, MAX_KEY_BYTES};
+use crate::limits::{DEFAULT_HITS, MAX_HITS, MAX_KEY_BYTES, MAX_SEARCHES};
 
 /// Checks a search.
 pub(crate) fn search(
@@ -20,6 +20,17 @@ pub(crate) fn search(
     let mut report = Report::default();
     let checked = check(&mut report, request, context);
     report.finish(checked)
+}
+
+/// Checks how many searches a batch has; each is checked by itself.
+pub(crate) fn batch_search(request: &BatchSearchRequest) -> Result<(), Failure> {
+    let mut report = Report::default();
+    let given = request.searches.len();
+    if !(1..=MAX_SEARCHES).contains(&given) {
+        let what = format_args!("must be 1 to {MAX_SEARCHES}, not {given}");
+        report.wrong(&Path::field("searches"), what);
+    }
+    report.finish(())
 }
 
 /// Checks the question why a memory is, or is not, among the hits of a search.
@@ -83,6 +94,7 @@ fn check(report: &mut Report, request: SearchRequest, context: Context<'_>) -> (
         weights: request.weights,
         half_lives: request.half_lives,
         explain: request.explain,
+        latency_budget: request.latency_budget,
         at_least_as_fresh: request.at_least_as_fresh,
     };
     let query = query(report, given, context);

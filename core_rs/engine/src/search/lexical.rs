@@ -15,6 +15,7 @@ use recalld_store::keys;
 
 use super::rank::Scope;
 use crate::indexed::{self, TermCount};
+use crate::time_limit::TimeLimit;
 
 /// Passages are of about one length.
 const PASSAGES: Bm25 = Bm25 { k1: 1.5, b: 0.0 };
@@ -152,8 +153,12 @@ impl Drop for Sparse {
     }
 }
 
-/// Scores all live memories by the terms of the query, each as often as it stands there.
-pub(crate) fn scores(scope: &Scope<'_>, terms: &Terms) -> Result<LexicalScores, StoreError> {
+/// Scores all live memories by the terms of the query, each as often as it stands there. None: the time was over first.
+pub(crate) fn scores(
+    scope: &Scope<'_>,
+    terms: &Terms,
+    limit: TimeLimit<'_>,
+) -> Result<Option<LexicalScores>, StoreError> {
     let snapshot = scope.snapshot;
     let (schema, ns) = (snapshot.docs.schema, snapshot.docs.ns);
     let rows = scope.facts.rows() as usize;
@@ -171,6 +176,9 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &Terms) -> Result<LexicalScores, 
     // Documents that hold the term, with how often.
     let mut holding: Vec<Posting> = Vec::new();
     for (term, times) in &terms.counts {
+        if limit.passed() {
+            return Ok(None);
+        }
         found.clear();
         holding.clear();
         for entry in schema
@@ -223,5 +231,5 @@ pub(crate) fn scores(scope: &Scope<'_>, terms: &Terms) -> Result<LexicalScores, 
             lexical.passages.add(posting.row, score);
         }
     }
-    Ok(lexical)
+    Ok(Some(lexical))
 }

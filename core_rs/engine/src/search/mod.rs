@@ -21,19 +21,19 @@ mod tuning;
 mod why;
 mod words;
 
-use std::time::Instant;
-
 use recalld_store::StoreError;
 use recalld_store::codec::header::Header;
 use recalld_store::ids::{MemoryId, Micros, Row};
 
+use crate::EngineError;
 use crate::ann::AnnIndex;
 use crate::explain::Explanation;
 use crate::model::Model;
 use crate::snapshot::Snapshot;
 use crate::summaries;
+use crate::time_limit::TimeLimit;
+use crate::timings::{Laps, Part};
 use crate::types::{Arm, Degradation, Query};
-use crate::{Deadline, EngineError};
 
 use lexical::Terms;
 pub use tuning::Tuning;
@@ -42,6 +42,8 @@ pub(crate) use why::why_not;
 /// Names of the arms.
 pub(crate) const DENSE: &str = "dense";
 pub(crate) const LEXICAL: &str = "lexical";
+/// Name of the comparison word by word, when it is left out.
+const WORDS: &str = "words";
 
 const NO_QUERY: &str = "no_query";
 const NO_KNOWN_WORDS: &str = "no_known_words";
@@ -88,12 +90,16 @@ pub(crate) struct Search<'a> {
     pub(crate) query: &'a Query,
     /// Ages are measured from here.
     pub(crate) reference: Micros,
-    pub(crate) deadline: Deadline,
+    pub(crate) limit: TimeLimit<'a>,
 }
 
 /// Runs the pipeline.
-pub(crate) fn run(snapshot: &Snapshot<'_>, search: Search<'_>) -> Result<Outcome, EngineError> {
-    let ranking = ranking(snapshot, search, None)?;
+pub(crate) fn run(
+    snapshot: &Snapshot<'_>,
+    search: Search<'_>,
+    laps: &mut Laps<'_>,
+) -> Result<Outcome, EngineError> {
+    let ranking = ranking(snapshot, search, None, laps)?;
     let mut outcome = ranking.outcome;
     outcome.scored.retain(|one| {
         one.score >= search.query.min_score && one.relevance >= search.query.min_relevance
@@ -122,16 +128,18 @@ fn ranking(
     snapshot: &Snapshot<'_>,
     search: Search<'_>,
     probe: Option<Row>,
+    laps: &mut Laps<'_>,
 ) -> Result<Ranking, EngineError> {
     let Search {
         model,
         query,
-        deadline,
+        limit,
         ..
     } = search;
     let mut outcome = Outcome::default();
     let vector = dense_query(model, query, &mut outcome)?;
     let terms = lexical_query(query, &mut outcome);
+    laps.end(Part::Query);
 
     let mut permitted = snapshot.evaluator().select(&query.selection)?;
     let expired = snapshot.expired()?;
@@ -146,37 +154,35 @@ fn ranking(
         expired: &expired,
     };
 
-    let lexical = match terms {
-        Some(_) if passed(deadline) => {
-            outcome.degraded.push(Degradation {
-                arm: LEXICAL,
-                reason: DEADLINE,
-            });
-            None
-        }
-        Some(terms) => Some(lexical::scores(&scope, &terms)?),
+    laps.end(Part::Select);
+
+    let lexical = match &terms {
+        // The dense arm gets its turn however long the words take.
+        Some(terms) => lexical::scores(&scope, terms, limit.half())?,
         None => None,
     };
-    let dense = match vector {
-        Some(_) if passed(deadline) => {
-            outcome.degraded.push(Degradation {
-                arm: DENSE,
-                reason: DEADLINE,
-            });
-            None
-        }
+    laps.end(Part::Lexical);
+    let dense = match &vector {
         Some(vector) => {
             let wanted = rank::candidates(query.limit);
-            Some(dense::scores(&scope, vector, search.ann, wanted)?)
+            dense::scores(&scope, vector, search.ann, wanted, limit)?
         }
         None => None,
     };
+    laps.end(Part::Dense);
+    for (arm, late) in [
+        (LEXICAL, terms.is_some() && lexical.is_none()),
+        (DENSE, vector.is_some() && dense.is_none()),
+    ] {
+        if late {
+            outcome.degraded.push(Degradation {
+                arm,
+                reason: DEADLINE,
+            });
+        }
+    }
     if dense.is_none() && lexical.is_none() {
-        if outcome
-            .degraded
-            .iter()
-            .any(|degradation| degradation.reason == DEADLINE)
-        {
+        if vector.is_some() || terms.is_some() {
             return Err(EngineError::DeadlineExceeded);
         }
         let probed = None;
@@ -193,20 +199,25 @@ fn ranking(
         tuning: search.tuning,
         reference: search.reference,
         probe,
+        limit,
     };
     let rank::Ranked {
         scored,
         arms,
         probed,
+        in_time,
     } = rank::rank(&scope, &evidence, &ask)?;
+    laps.end(Part::Rank);
+    if !in_time {
+        outcome.degraded.push(Degradation {
+            arm: WORDS,
+            reason: DEADLINE,
+        });
+    }
     outcome.scored = scored;
     outcome.arms = arms;
     outcome.terms = lexical.map(|lexical| lexical.weights).unwrap_or_default();
     Ok(Ranking { outcome, probed })
-}
-
-fn passed(deadline: Deadline) -> bool {
-    deadline.is_some_and(|deadline| deadline <= Instant::now())
 }
 
 fn dense_query(

@@ -22,6 +22,7 @@ use super::words::QueryWords;
 use super::{DENSE, LEXICAL, Scored, order};
 use crate::kinds;
 use crate::snapshot::{Facts, Snapshot};
+use crate::time_limit::TimeLimit;
 use crate::types::{Arm, Query};
 
 /// Documents that are re-scored exactly, at most, in a search for few hits. Importance, recency and confidence reorder
@@ -65,7 +66,7 @@ impl Scope<'_> {
     }
 
     /// Number of documents that may be returned.
-    fn documents(&self) -> u64 {
+    pub(crate) fn documents(&self) -> u64 {
         match self.permitted {
             Some(permitted) => permitted.len(),
             None => self
@@ -154,6 +155,7 @@ pub(crate) struct Ask<'a> {
     pub(crate) reference: Micros,
     /// A document whose way through the ranking is wanted.
     pub(crate) probe: Option<Row>,
+    pub(crate) limit: TimeLimit<'a>,
 }
 
 /// The result of ranking.
@@ -162,6 +164,8 @@ pub(crate) struct Ranked {
     pub(crate) scored: Vec<Scored>,
     pub(crate) arms: Vec<Arm>,
     pub(crate) probed: Option<Probed>,
+    /// False: there was no time to compare all of the best word by word.
+    pub(crate) in_time: bool,
 }
 
 /// The way of a document that is not among the candidates.
@@ -212,8 +216,10 @@ pub(crate) fn rank(
         cjk,
     };
     let mut refined = Vec::with_capacity(front.len());
+    let mut in_time = true;
     for hit in front {
-        refined.push(refiner.candidate(bests[hit.id as usize].doc, true)?);
+        in_time = in_time && !ask.limit.passed();
+        refined.push(refiner.candidate(bests[hit.id as usize].doc, in_time)?);
     }
     refiner.by_time(&mut refined, &query.text);
     let scorer = Scorer {
@@ -257,12 +263,18 @@ pub(crate) fn rank(
     };
     Ok(Ranked {
         scored,
-        arms: arms(dense, lexical, &bests),
+        arms: arms(dense, lexical, &bests, query.explain),
         probed,
+        in_time,
     })
 }
 
-fn arms(dense: Option<&DenseScores>, lexical: Option<&LexicalScores>, bests: &[Best]) -> Vec<Arm> {
+fn arms(
+    dense: Option<&DenseScores>,
+    lexical: Option<&LexicalScores>,
+    bests: &[Best],
+    explain: bool,
+) -> Vec<Arm> {
     let mut arms = Vec::new();
     if let Some(dense) = dense {
         let candidates = bests.iter().filter(|best| best.cosine != NO_VECTOR).count() as u32;
@@ -270,6 +282,11 @@ fn arms(dense: Option<&DenseScores>, lexical: Option<&LexicalScores>, bests: &[B
             name: DENSE,
             candidates,
             method: dense.method,
+            plan: if explain {
+                dense.plan.clone()
+            } else {
+                Vec::new()
+            },
         });
     }
     if lexical.is_some() {
@@ -278,6 +295,7 @@ fn arms(dense: Option<&DenseScores>, lexical: Option<&LexicalScores>, bests: &[B
             name: LEXICAL,
             candidates,
             method: "bm25",
+            plan: Vec::new(),
         });
     }
     arms

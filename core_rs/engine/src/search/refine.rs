@@ -159,6 +159,9 @@ impl Refiner<'_> {
     pub(super) fn coverage(&self, best: &[Candidate]) -> f64 {
         let best = &best[..best.len().min(BEST)];
         let Some(words) = self.words else { return 1.0 };
+        if best.iter().all(|one| one.matched.is_none()) {
+            return 1.0;
+        }
         let together = words.coverage(best.iter().filter_map(|one| one.matched.as_ref()));
         let written =
             |one: &Candidate| self.lexical.map_or(0.0, |lexical| lexical.share(one.doc.0));

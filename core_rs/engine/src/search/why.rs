@@ -10,6 +10,7 @@ use super::{Search, fold, rank, ranking};
 use crate::EngineError;
 use crate::explain::{Stage, Target, WhyNot};
 use crate::snapshot::Snapshot;
+use crate::timings::Laps;
 use crate::token::Token;
 use crate::types::Selection;
 
@@ -18,6 +19,7 @@ pub(crate) fn why_not(
     snapshot: &Snapshot<'_>,
     search: Search<'_>,
     target: &Target,
+    laps: &mut Laps<'_>,
     token: Token,
 ) -> Result<WhyNot, EngineError> {
     let (docs, txn) = (snapshot.docs, snapshot.txn);
@@ -42,7 +44,7 @@ pub(crate) fn why_not(
             ..WhyNot::at(Stage::Filter, id, token)
         });
     }
-    let ranked = ranking(snapshot, search, Some(doc))?;
+    let ranked = ranking(snapshot, search, Some(doc), laps)?;
     let mut why = WhyNot {
         degraded: ranked.outcome.degraded,
         ..WhyNot::at(Stage::Candidates, id, token)

@@ -48,6 +48,7 @@ pub fn options(directory: &Path) -> EngineOptions {
         max_queued_writes: 1024,
         index_after: 1_000_000,
         tuning: recalld_engine::Tuning::default(),
+        slo: Duration::from_millis(50),
     }
 }
 
@@ -196,6 +197,7 @@ pub fn query(text: &str) -> Query {
         weights: Weights::default(),
         half_lives: BTreeMap::new(),
         explain: false,
+        latency_budget: None,
         at_least: None,
     }
 }

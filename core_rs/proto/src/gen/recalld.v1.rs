@@ -536,9 +536,14 @@ pub struct SearchRequest {
     /// marked `weak`.
     #[prost(double, optional, tag = "13")]
     pub min_relevance: ::core::option::Option<f64>,
-    /// Also say of each hit how its score came about.
+    /// Also say of each hit how its score came about, and of each arm what its ways of looking would have cost.
     #[prost(bool, tag = "14")]
     pub explain: bool,
+    /// Time to spend on the search, counted from its arrival. Greater than zero. What has not begun by then is left out
+    /// and named in `degraded`; when nothing was found out in time the call fails with DEADLINE_EXCEEDED. The deadline
+    /// of the call counts as well, whichever is first. Unset: the deadline alone.
+    #[prost(message, optional, tag = "15")]
+    pub latency_budget: ::core::option::Option<::prost_types::Duration>,
 }
 /// Answers a Search.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -559,8 +564,82 @@ pub struct SearchResponse {
     #[prost(message, optional, tag = "5")]
     pub took: ::core::option::Option<::prost_types::Duration>,
 }
-/// One way of finding candidates.
+/// Asks many searches.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchSearchRequest {
+    /// 1 to 256 searches, each with a namespace of its own.
+    #[prost(message, repeated, tag = "1")]
+    pub searches: ::prost::alloc::vec::Vec<SearchRequest>,
+}
+/// Answers a BatchSearch.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct BatchSearchResponse {
+    /// One result a search, in order.
+    #[prost(message, repeated, tag = "1")]
+    pub results: ::prost::alloc::vec::Vec<SearchResult>,
+    /// Consistency token of the state that was searched.
+    #[prost(string, tag = "2")]
+    pub token: ::prost::alloc::string::String,
+    /// Time the server spent.
+    #[prost(message, optional, tag = "3")]
+    pub took: ::core::option::Option<::prost_types::Duration>,
+}
+/// What became of one search of several.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchResult {
+    /// Either.
+    #[prost(oneof = "search_result::Result", tags = "1, 2")]
+    pub result: ::core::option::Option<search_result::Result>,
+}
+/// Nested message and enum types in `SearchResult`.
+pub mod search_result {
+    /// Either.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Result {
+        /// It was answered.
+        #[prost(message, tag = "1")]
+        Response(super::SearchResponse),
+        /// It failed, as a Search would have.
+        #[prost(message, tag = "2")]
+        Failure(super::SearchFailure),
+    }
+}
+/// Why one search of several failed.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SearchFailure {
+    /// Canonical code of gRPC, never 0.
+    #[prost(int32, tag = "1")]
+    pub code: i32,
+    /// What happened, for a person.
+    #[prost(string, tag = "2")]
+    pub message: ::prost::alloc::string::String,
+    /// The serialized google.rpc.Status with the details of errors.proto, as in the trailer `grpc-status-details-bin` of
+    /// a Search.
+    #[prost(bytes = "vec", tag = "3")]
+    pub status: ::prost::alloc::vec::Vec<u8>,
+}
+/// One search of a stream.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchStreamRequest {
+    /// Names the search: its answer carries the same value. The server does not look at it.
+    #[prost(uint64, tag = "1")]
+    pub tag: u64,
+    /// The search, as it would be sent to Search.
+    #[prost(message, optional, tag = "2")]
+    pub search: ::core::option::Option<SearchRequest>,
+}
+/// Answers one search of a stream.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SearchStreamResponse {
+    /// The tag of the search.
+    #[prost(uint64, tag = "1")]
+    pub tag: u64,
+    /// What became of it. A failure does not end the stream.
+    #[prost(message, optional, tag = "2")]
+    pub result: ::core::option::Option<SearchResult>,
+}
+/// One way of finding candidates.
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct Arm {
     /// `dense` (by meaning) or `lexical` (by words).
     #[prost(string, tag = "1")]
@@ -572,11 +651,26 @@ pub struct Arm {
     /// index, re-ranked exactly, with a scan of what it does not hold yet), `bm25`.
     #[prost(string, tag = "3")]
     pub method: ::prost::alloc::string::String,
+    /// With `explain`: the ways of looking that were open, the cheapest of which was taken. Empty for `bm25`, which has
+    /// one.
+    #[prost(message, repeated, tag = "4")]
+    pub plan: ::prost::alloc::vec::Vec<PlannedMethod>,
+}
+/// A way of looking that a search could have taken.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PlannedMethod {
+    /// As in Arm.
+    #[prost(string, tag = "1")]
+    pub method: ::prost::alloc::string::String,
+    /// Counted cost: about how many vectors would be compared in the order in which they lie; a comparison out of order
+    /// counts as several.
+    #[prost(uint64, tag = "2")]
+    pub cost: u64,
 }
 /// An arm that could not take part.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Degradation {
-    /// The arm's name.
+    /// The arm's name; or `words`, the comparison of the best candidates with the query word by word.
     #[prost(string, tag = "1")]
     pub arm: ::prost::alloc::string::String,
     /// Why: `no_query` (nothing was given for this arm), `no_known_words` (nothing in the query can be looked up),
@@ -786,6 +880,9 @@ pub struct BriefRequest {
     /// Only memories whose relevance is at least this, 0..1. Default 0: weak ones fill what the budget leaves.
     #[prost(double, optional, tag = "20")]
     pub min_relevance: ::core::option::Option<f64>,
+    /// Time to spend, as in SearchRequest; a brief for which something was left out may have other bytes.
+    #[prost(message, optional, tag = "21")]
+    pub latency_budget: ::core::option::Option<::prost_types::Duration>,
 }
 /// A part of a brief.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]

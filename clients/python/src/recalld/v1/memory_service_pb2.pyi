@@ -447,6 +447,7 @@ class SearchRequest(google.protobuf.message.Message):
     AT_LEAST_AS_FRESH_FIELD_NUMBER: builtins.int
     MIN_RELEVANCE_FIELD_NUMBER: builtins.int
     EXPLAIN_FIELD_NUMBER: builtins.int
+    LATENCY_BUDGET_FIELD_NUMBER: builtins.int
     query: builtins.str
     """What to look for, at most 32 KiB. Either `query`, or `vector`, or both: then the words come from the query and
     the meaning from the vector.
@@ -462,7 +463,7 @@ class SearchRequest(google.protobuf.message.Message):
     marked `weak`.
     """
     explain: builtins.bool
-    """Also say of each hit how its score came about."""
+    """Also say of each hit how its score came about, and of each arm what its ways of looking would have cost."""
     @property
     def namespace(self) -> recalld.v1.types_pb2.Namespace:
         """Where to search."""
@@ -495,6 +496,13 @@ class SearchRequest(google.protobuf.message.Message):
     def half_lives(self) -> google.protobuf.internal.containers.MessageMap[builtins.str, google.protobuf.duration_pb2.Duration]:
         """Half-life of recency by kind, overriding the kinds' defaults. Greater than zero."""
 
+    @property
+    def latency_budget(self) -> google.protobuf.duration_pb2.Duration:
+        """Time to spend on the search, counted from its arrival. Greater than zero. What has not begun by then is left out
+        and named in `degraded`; when nothing was found out in time the call fails with DEADLINE_EXCEEDED. The deadline
+        of the call counts as well, whichever is first. Unset: the deadline alone.
+        """
+
     def __init__(
         self,
         *,
@@ -512,9 +520,10 @@ class SearchRequest(google.protobuf.message.Message):
         at_least_as_fresh: builtins.str = ...,
         min_relevance: builtins.float | None = ...,
         explain: builtins.bool = ...,
+        latency_budget: google.protobuf.duration_pb2.Duration | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "filter", b"filter", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "explain", b"explain", "filter", b"filter", "half_lives", b"half_lives", "kinds", b"kinds", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "query", b"query", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "filter", b"filter", "latency_budget", b"latency_budget", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "explain", b"explain", "filter", b"filter", "half_lives", b"half_lives", "kinds", b"kinds", "latency_budget", b"latency_budget", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "query", b"query", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_limit", b"_limit"]) -> typing.Literal["limit"] | None: ...
     @typing.overload
@@ -568,6 +577,163 @@ class SearchResponse(google.protobuf.message.Message):
 global___SearchResponse = SearchResponse
 
 @typing.final
+class BatchSearchRequest(google.protobuf.message.Message):
+    """Asks many searches."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SEARCHES_FIELD_NUMBER: builtins.int
+    @property
+    def searches(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SearchRequest]:
+        """1 to 256 searches, each with a namespace of its own."""
+
+    def __init__(
+        self,
+        *,
+        searches: collections.abc.Iterable[global___SearchRequest] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["searches", b"searches"]) -> None: ...
+
+global___BatchSearchRequest = BatchSearchRequest
+
+@typing.final
+class BatchSearchResponse(google.protobuf.message.Message):
+    """Answers a BatchSearch."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESULTS_FIELD_NUMBER: builtins.int
+    TOKEN_FIELD_NUMBER: builtins.int
+    TOOK_FIELD_NUMBER: builtins.int
+    token: builtins.str
+    """Consistency token of the state that was searched."""
+    @property
+    def results(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___SearchResult]:
+        """One result a search, in order."""
+
+    @property
+    def took(self) -> google.protobuf.duration_pb2.Duration:
+        """Time the server spent."""
+
+    def __init__(
+        self,
+        *,
+        results: collections.abc.Iterable[global___SearchResult] | None = ...,
+        token: builtins.str = ...,
+        took: google.protobuf.duration_pb2.Duration | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["took", b"took"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["results", b"results", "token", b"token", "took", b"took"]) -> None: ...
+
+global___BatchSearchResponse = BatchSearchResponse
+
+@typing.final
+class SearchResult(google.protobuf.message.Message):
+    """What became of one search of several."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RESPONSE_FIELD_NUMBER: builtins.int
+    FAILURE_FIELD_NUMBER: builtins.int
+    @property
+    def response(self) -> global___SearchResponse:
+        """It was answered."""
+
+    @property
+    def failure(self) -> global___SearchFailure:
+        """It failed, as a Search would have."""
+
+    def __init__(
+        self,
+        *,
+        response: global___SearchResponse | None = ...,
+        failure: global___SearchFailure | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["failure", b"failure", "response", b"response", "result", b"result"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["failure", b"failure", "response", b"response", "result", b"result"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["result", b"result"]) -> typing.Literal["response", "failure"] | None: ...
+
+global___SearchResult = SearchResult
+
+@typing.final
+class SearchFailure(google.protobuf.message.Message):
+    """Why one search of several failed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CODE_FIELD_NUMBER: builtins.int
+    MESSAGE_FIELD_NUMBER: builtins.int
+    STATUS_FIELD_NUMBER: builtins.int
+    code: builtins.int
+    """Canonical code of gRPC, never 0."""
+    message: builtins.str
+    """What happened, for a person."""
+    status: builtins.bytes
+    """The serialized google.rpc.Status with the details of errors.proto, as in the trailer `grpc-status-details-bin` of
+    a Search.
+    """
+    def __init__(
+        self,
+        *,
+        code: builtins.int = ...,
+        message: builtins.str = ...,
+        status: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["code", b"code", "message", b"message", "status", b"status"]) -> None: ...
+
+global___SearchFailure = SearchFailure
+
+@typing.final
+class SearchStreamRequest(google.protobuf.message.Message):
+    """One search of a stream."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TAG_FIELD_NUMBER: builtins.int
+    SEARCH_FIELD_NUMBER: builtins.int
+    tag: builtins.int
+    """Names the search: its answer carries the same value. The server does not look at it."""
+    @property
+    def search(self) -> global___SearchRequest:
+        """The search, as it would be sent to Search."""
+
+    def __init__(
+        self,
+        *,
+        tag: builtins.int = ...,
+        search: global___SearchRequest | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["search", b"search"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["search", b"search", "tag", b"tag"]) -> None: ...
+
+global___SearchStreamRequest = SearchStreamRequest
+
+@typing.final
+class SearchStreamResponse(google.protobuf.message.Message):
+    """Answers one search of a stream."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TAG_FIELD_NUMBER: builtins.int
+    RESULT_FIELD_NUMBER: builtins.int
+    tag: builtins.int
+    """The tag of the search."""
+    @property
+    def result(self) -> global___SearchResult:
+        """What became of it. A failure does not end the stream."""
+
+    def __init__(
+        self,
+        *,
+        tag: builtins.int = ...,
+        result: global___SearchResult | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["result", b"result"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["result", b"result", "tag", b"tag"]) -> None: ...
+
+global___SearchStreamResponse = SearchStreamResponse
+
+@typing.final
 class Arm(google.protobuf.message.Message):
     """One way of finding candidates."""
 
@@ -576,6 +742,7 @@ class Arm(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     CANDIDATES_FIELD_NUMBER: builtins.int
     METHOD_FIELD_NUMBER: builtins.int
+    PLAN_FIELD_NUMBER: builtins.int
     name: builtins.str
     """`dense` (by meaning) or `lexical` (by words)."""
     candidates: builtins.int
@@ -584,16 +751,47 @@ class Arm(google.protobuf.message.Message):
     """How it looked: `scan` (every vector), `filtered_scan` (the vectors that the filter allows), `hnsw` (approximate
     index, re-ranked exactly, with a scan of what it does not hold yet), `bm25`.
     """
+    @property
+    def plan(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[global___PlannedMethod]:
+        """With `explain`: the ways of looking that were open, the cheapest of which was taken. Empty for `bm25`, which has
+        one.
+        """
+
     def __init__(
         self,
         *,
         name: builtins.str = ...,
         candidates: builtins.int = ...,
         method: builtins.str = ...,
+        plan: collections.abc.Iterable[global___PlannedMethod] | None = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "method", b"method", "name", b"name"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["candidates", b"candidates", "method", b"method", "name", b"name", "plan", b"plan"]) -> None: ...
 
 global___Arm = Arm
+
+@typing.final
+class PlannedMethod(google.protobuf.message.Message):
+    """A way of looking that a search could have taken."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    METHOD_FIELD_NUMBER: builtins.int
+    COST_FIELD_NUMBER: builtins.int
+    method: builtins.str
+    """As in Arm."""
+    cost: builtins.int
+    """Counted cost: about how many vectors would be compared in the order in which they lie; a comparison out of order
+    counts as several.
+    """
+    def __init__(
+        self,
+        *,
+        method: builtins.str = ...,
+        cost: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["cost", b"cost", "method", b"method"]) -> None: ...
+
+global___PlannedMethod = PlannedMethod
 
 @typing.final
 class Degradation(google.protobuf.message.Message):
@@ -604,7 +802,7 @@ class Degradation(google.protobuf.message.Message):
     ARM_FIELD_NUMBER: builtins.int
     REASON_FIELD_NUMBER: builtins.int
     arm: builtins.str
-    """The arm's name."""
+    """The arm's name; or `words`, the comparison of the best candidates with the query word by word."""
     reason: builtins.str
     """Why: `no_query` (nothing was given for this arm), `no_known_words` (nothing in the query can be looked up),
     `deadline` (time ran out).
@@ -930,6 +1128,7 @@ class BriefRequest(google.protobuf.message.Message):
     PINNED_IDS_FIELD_NUMBER: builtins.int
     PINNED_KEYS_FIELD_NUMBER: builtins.int
     MIN_RELEVANCE_FIELD_NUMBER: builtins.int
+    LATENCY_BUDGET_FIELD_NUMBER: builtins.int
     query: builtins.str
     """What the brief is for, at most 32 KiB. Either `query`, or `vector`, or both."""
     budget_tokens: builtins.int
@@ -999,6 +1198,10 @@ class BriefRequest(google.protobuf.message.Message):
     def pinned_keys(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Keys of memories that stand first, after `pinned_ids`."""
 
+    @property
+    def latency_budget(self) -> google.protobuf.duration_pb2.Duration:
+        """Time to spend, as in SearchRequest; a brief for which something was left out may have other bytes."""
+
     def __init__(
         self,
         *,
@@ -1022,9 +1225,10 @@ class BriefRequest(google.protobuf.message.Message):
         pinned_ids: collections.abc.Iterable[builtins.str] | None = ...,
         pinned_keys: collections.abc.Iterable[builtins.str] | None = ...,
         min_relevance: builtins.float | None = ...,
+        latency_budget: google.protobuf.duration_pb2.Duration | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "budget_tokens", b"budget_tokens", "filter", b"filter", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "budget_tokens", b"budget_tokens", "encoding", b"encoding", "filter", b"filter", "format", b"format", "half_lives", b"half_lives", "if_fingerprint", b"if_fingerprint", "kinds", b"kinds", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "pinned_ids", b"pinned_ids", "pinned_keys", b"pinned_keys", "query", b"query", "sections", b"sections", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "budget_tokens", b"budget_tokens", "filter", b"filter", "latency_budget", b"latency_budget", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "weights", b"weights"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_budget_tokens", b"_budget_tokens", "_limit", b"_limit", "_min_relevance", b"_min_relevance", "_min_score", b"_min_score", "at_least_as_fresh", b"at_least_as_fresh", "budget_tokens", b"budget_tokens", "encoding", b"encoding", "filter", b"filter", "format", b"format", "half_lives", b"half_lives", "if_fingerprint", b"if_fingerprint", "kinds", b"kinds", "latency_budget", b"latency_budget", "limit", b"limit", "min_relevance", b"min_relevance", "min_score", b"min_score", "namespace", b"namespace", "occurred", b"occurred", "pinned_ids", b"pinned_ids", "pinned_keys", b"pinned_keys", "query", b"query", "sections", b"sections", "tags", b"tags", "vector", b"vector", "weights", b"weights"]) -> None: ...
     @typing.overload
     def WhichOneof(self, oneof_group: typing.Literal["_budget_tokens", b"_budget_tokens"]) -> typing.Literal["budget_tokens"] | None: ...
     @typing.overload

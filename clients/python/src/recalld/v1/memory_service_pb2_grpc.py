@@ -49,6 +49,16 @@ class MemoryServiceStub(object):
                 request_serializer=recalld_dot_v1_dot_memory__service__pb2.SearchRequest.SerializeToString,
                 response_deserializer=recalld_dot_v1_dot_memory__service__pb2.SearchResponse.FromString,
                 _registered_method=True)
+        self.BatchSearch = channel.unary_unary(
+                '/recalld.v1.MemoryService/BatchSearch',
+                request_serializer=recalld_dot_v1_dot_memory__service__pb2.BatchSearchRequest.SerializeToString,
+                response_deserializer=recalld_dot_v1_dot_memory__service__pb2.BatchSearchResponse.FromString,
+                _registered_method=True)
+        self.SearchStream = channel.stream_stream(
+                '/recalld.v1.MemoryService/SearchStream',
+                request_serializer=recalld_dot_v1_dot_memory__service__pb2.SearchStreamRequest.SerializeToString,
+                response_deserializer=recalld_dot_v1_dot_memory__service__pb2.SearchStreamResponse.FromString,
+                _registered_method=True)
         self.Get = channel.unary_unary(
                 '/recalld.v1.MemoryService/Get',
                 request_serializer=recalld_dot_v1_dot_memory__service__pb2.GetRequest.SerializeToString,
@@ -96,6 +106,24 @@ class MemoryServiceServicer(object):
 
     def Search(self, request, context):
         """Finds the memories that fit a query best, by words and by meaning, and answers their signatures, best first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BatchSearch(self, request, context):
+        """Answers many searches in one call, each with its own answer or error, all on one snapshot of the store.
+
+        The call itself fails only when it is malformed or cannot be served at all.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SearchStream(self, request_iterator, context):
+        """Answers searches over one long stream: requests may be sent without waiting, and each answer carries the tag of
+        its request. Answers may come in another order than the requests. The server reads no further while it has 16
+        searches of the stream in hand.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -152,6 +180,16 @@ def add_MemoryServiceServicer_to_server(servicer, server):
                     servicer.Search,
                     request_deserializer=recalld_dot_v1_dot_memory__service__pb2.SearchRequest.FromString,
                     response_serializer=recalld_dot_v1_dot_memory__service__pb2.SearchResponse.SerializeToString,
+            ),
+            'BatchSearch': grpc.unary_unary_rpc_method_handler(
+                    servicer.BatchSearch,
+                    request_deserializer=recalld_dot_v1_dot_memory__service__pb2.BatchSearchRequest.FromString,
+                    response_serializer=recalld_dot_v1_dot_memory__service__pb2.BatchSearchResponse.SerializeToString,
+            ),
+            'SearchStream': grpc.stream_stream_rpc_method_handler(
+                    servicer.SearchStream,
+                    request_deserializer=recalld_dot_v1_dot_memory__service__pb2.SearchStreamRequest.FromString,
+                    response_serializer=recalld_dot_v1_dot_memory__service__pb2.SearchStreamResponse.SerializeToString,
             ),
             'Get': grpc.unary_unary_rpc_method_handler(
                     servicer.Get,
@@ -238,6 +276,60 @@ class MemoryService(object):
             '/recalld.v1.MemoryService/Search',
             recalld_dot_v1_dot_memory__service__pb2.SearchRequest.SerializeToString,
             recalld_dot_v1_dot_memory__service__pb2.SearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BatchSearch(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/recalld.v1.MemoryService/BatchSearch',
+            recalld_dot_v1_dot_memory__service__pb2.BatchSearchRequest.SerializeToString,
+            recalld_dot_v1_dot_memory__service__pb2.BatchSearchResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SearchStream(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/recalld.v1.MemoryService/SearchStream',
+            recalld_dot_v1_dot_memory__service__pb2.SearchStreamRequest.SerializeToString,
+            recalld_dot_v1_dot_memory__service__pb2.SearchStreamResponse.FromString,
             options,
             channel_credentials,
             insecure,

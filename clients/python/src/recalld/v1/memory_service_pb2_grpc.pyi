@@ -42,6 +42,24 @@ class MemoryServiceStub:
     ]
     """Finds the memories that fit a query best, by words and by meaning, and answers their signatures, best first."""
 
+    BatchSearch: grpc.UnaryUnaryMultiCallable[
+        recalld.v1.memory_service_pb2.BatchSearchRequest,
+        recalld.v1.memory_service_pb2.BatchSearchResponse,
+    ]
+    """Answers many searches in one call, each with its own answer or error, all on one snapshot of the store.
+
+    The call itself fails only when it is malformed or cannot be served at all.
+    """
+
+    SearchStream: grpc.StreamStreamMultiCallable[
+        recalld.v1.memory_service_pb2.SearchStreamRequest,
+        recalld.v1.memory_service_pb2.SearchStreamResponse,
+    ]
+    """Answers searches over one long stream: requests may be sent without waiting, and each answer carries the tag of
+    its request. Answers may come in another order than the requests. The server reads no further while it has 16
+    searches of the stream in hand.
+    """
+
     Get: grpc.UnaryUnaryMultiCallable[
         recalld.v1.memory_service_pb2.GetRequest,
         recalld.v1.memory_service_pb2.GetResponse,
@@ -101,6 +119,24 @@ class MemoryServiceAsyncStub:
         recalld.v1.memory_service_pb2.SearchResponse,
     ]
     """Finds the memories that fit a query best, by words and by meaning, and answers their signatures, best first."""
+
+    BatchSearch: grpc.aio.UnaryUnaryMultiCallable[
+        recalld.v1.memory_service_pb2.BatchSearchRequest,
+        recalld.v1.memory_service_pb2.BatchSearchResponse,
+    ]
+    """Answers many searches in one call, each with its own answer or error, all on one snapshot of the store.
+
+    The call itself fails only when it is malformed or cannot be served at all.
+    """
+
+    SearchStream: grpc.aio.StreamStreamMultiCallable[
+        recalld.v1.memory_service_pb2.SearchStreamRequest,
+        recalld.v1.memory_service_pb2.SearchStreamResponse,
+    ]
+    """Answers searches over one long stream: requests may be sent without waiting, and each answer carries the tag of
+    its request. Answers may come in another order than the requests. The server reads no further while it has 16
+    searches of the stream in hand.
+    """
 
     Get: grpc.aio.UnaryUnaryMultiCallable[
         recalld.v1.memory_service_pb2.GetRequest,
@@ -165,6 +201,28 @@ class MemoryServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[recalld.v1.memory_service_pb2.SearchResponse, collections.abc.Awaitable[recalld.v1.memory_service_pb2.SearchResponse]]:
         """Finds the memories that fit a query best, by words and by meaning, and answers their signatures, best first."""
+
+    @abc.abstractmethod
+    def BatchSearch(
+        self,
+        request: recalld.v1.memory_service_pb2.BatchSearchRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[recalld.v1.memory_service_pb2.BatchSearchResponse, collections.abc.Awaitable[recalld.v1.memory_service_pb2.BatchSearchResponse]]:
+        """Answers many searches in one call, each with its own answer or error, all on one snapshot of the store.
+
+        The call itself fails only when it is malformed or cannot be served at all.
+        """
+
+    @abc.abstractmethod
+    def SearchStream(
+        self,
+        request_iterator: _MaybeAsyncIterator[recalld.v1.memory_service_pb2.SearchStreamRequest],
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[recalld.v1.memory_service_pb2.SearchStreamResponse], collections.abc.AsyncIterator[recalld.v1.memory_service_pb2.SearchStreamResponse]]:
+        """Answers searches over one long stream: requests may be sent without waiting, and each answer carries the tag of
+        its request. Answers may come in another order than the requests. The server reads no further while it has 16
+        searches of the stream in hand.
+        """
 
     @abc.abstractmethod
     def Get(
