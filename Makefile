@@ -65,8 +65,14 @@ gen: setup ## Generate code from proto/
 model: setup ## Rebuild the embedding model from its corpora (CORPORA=folder) and compare with the shipped one
 	@tools/model/rebuild.sh "$(CORPORA)"
 
-bench: setup ## Run the Rust micro-benchmarks
-	@cargo bench --profile $(PROFILE)
+# Results of a run of its own: what criterion keeps in target/criterion may be of other runs.
+BENCHES := $(CURDIR)/target/benches
+
+bench: setup ## Run the Rust micro-benchmarks and write docs/reports/bench.md
+	@rm -rf $(BENCHES)
+	@CRITERION_HOME=$(BENCHES) cargo bench --bench '*' -- --noplot --quiet \
+		--warm-up-time 0.2 --measurement-time 0.4 --sample-size 10
+	@$(BIN)/python -m tests.load.bench_report $(BENCHES) --report docs/reports/bench
 
 # The core as it is released, in a copy of the package of its own: `fast` has the checks of a debug build.
 RELEASE := $(CURDIR)/.cache/release
@@ -76,8 +82,8 @@ release: setup ## Build the core as it is released into .cache/release (slow: fa
 	@rm -rf $(RELEASE) && mkdir -p $(RELEASE) && cp -r sidecar/recalld_sidecar $(RELEASE)
 	@cp target/release/lib_core.so $(RELEASE)/recalld_sidecar/_core.abi3.so
 
-load: release ## Measure speed beside references and write docs/reports/load.md
-	@PYTHONPATH=$(RELEASE) $(BIN)/python -m tests.load.figures --report docs/reports/load
+load: release ## Measure speed beside references and write docs/reports/load.md (LARGE=1: the largest stores too, hours)
+	@PYTHONPATH=$(RELEASE) $(BIN)/python -m tests.load.figures --report docs/reports/load $(if $(LARGE),--large)
 
 quality: setup ## Measure retrieval on question sets (DATA=folder) and write docs/reports/quality.md
 	@$(BIN)/python -m tests.quality.evaluate --report docs/reports/quality $(if $(DATA),--data $(DATA))

@@ -29,7 +29,8 @@ ALICE = Namespace(segments=["acme", "user", "alice"])
 
 
 @pytest.fixture(scope="module")
-def sidecar() -> Iterator[RunningSidecar]:
+def sidecar(front: str) -> Iterator[RunningSidecar]:
+    assert front
     with running_sidecar(flags=["--listen", "127.0.0.1:0"]) as running:
         yield running
 
@@ -220,6 +221,7 @@ def wait_for_metric(sidecar: RunningSidecar, line: str, call: Any) -> None:
         assert not call.done(), "the call ended before it was seen"
 
 
+@pytest.mark.usefixtures("front")
 def test_a_drain_lets_the_call_in_hand_finish() -> None:
     with (
         running_sidecar() as sidecar,
@@ -254,8 +256,11 @@ def store_behind_a_token(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path
 
 
 @pytest.fixture
-def waiting(store_behind_a_token: tuple[Path, str], tmp_path: Path) -> Iterator[tuple[RunningSidecar, Any]]:
+def waiting(
+    front: str, store_behind_a_token: tuple[Path, str], tmp_path: Path
+) -> Iterator[tuple[RunningSidecar, Any]]:
     """A sidecar with a call in hand that outlasts the test."""
+    assert front
     behind, token = store_behind_a_token
     shutil.copytree(behind, tmp_path / "data")
     flags = ["--drain-seconds", "0.2", "--max-in-flight", "1"]
@@ -299,6 +304,7 @@ def test_a_drain_does_not_wait_for_a_call_whose_caller_is_gone(waiting: tuple[Ru
     assert sidecar.stop() == 0
 
 
+@pytest.mark.usefixtures("front")
 def test_a_second_signal_ends_at_once(store_behind_a_token: tuple[Path, str], tmp_path: Path) -> None:
     behind, token = store_behind_a_token
     shutil.copytree(behind, tmp_path / "data")
@@ -315,11 +321,13 @@ def test_a_second_signal_ends_at_once(store_behind_a_token: tuple[Path, str], tm
         assert sidecar.wait() == -signal.SIGINT
 
 
+@pytest.mark.usefixtures("front")
 def test_interrupting_is_stopping(tmp_path: Path) -> None:
     with running_sidecar(tmp_path / "data") as sidecar:
         assert sidecar.stop(signal.SIGINT) == 0
 
 
+@pytest.mark.usefixtures("front")
 def test_what_was_acknowledged_is_there_after_a_kill(tmp_path: Path) -> None:
     with running_sidecar(tmp_path / "data") as sidecar, connect(sidecar.address) as channel:
         items = [pb.WriteItem(key="seat", content="Alice prefers aisle seats.")]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 
 from recalld_sidecar import _core
+from recalld_sidecar.load.texts import MODEL, Texts
 
-from tests.load.corpus import MODEL, Texts
 from tests.load.report import Figures
 from tests.load.rounds import difference, in_turns
 from tests.load.scale import Scale

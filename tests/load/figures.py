@@ -12,19 +12,36 @@ from pathlib import Path
 
 from recalld_sidecar import _core
 
-from tests.load import embedding, report, restart, search, space, tokens, transport, writes
+from tests.load import (
+    algorithms,
+    batches,
+    embedding,
+    interference,
+    namespaces,
+    report,
+    restart,
+    search,
+    space,
+    tokens,
+    transport,
+    writes,
+)
 from tests.load.report import Figures
-from tests.load.scale import FULL, QUICK, Scale
+from tests.load.scale import FULL, LARGE, QUICK, Scale
 from tests.load.stores import Workshop
 
 GROUPS: dict[str, Callable[[Workshop, Scale], Figures]] = {
     "search": search.measure,
     "transport": transport.measure,
+    "interference": interference.measure,
+    "batches": batches.measure,
+    "namespaces": namespaces.measure,
     "writes": writes.measure,
     "tokens": lambda _, scale: tokens.measure(scale),
     "embedding": lambda _, scale: embedding.measure(scale),
     "space": space.measure,
     "restart": restart.measure,
+    "algorithms": lambda _, _scale: algorithms.measure(),
 }
 
 
@@ -35,7 +52,8 @@ def measure(folder: Path, scale: Scale, groups: Sequence[str]) -> list[tuple[Fig
     for group in groups:
         figures = GROUPS[group](workshop, scale)
         print(report.markdown(figures), flush=True)
-        measured.append((figures, f"python -m tests.load.figures --only {group}"))
+        large = " --large" if scale is LARGE else ""
+        measured.append((figures, f"{report.COMMAND} --only {group}{large}"))
     return measured
 
 
@@ -51,7 +69,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--folder", type=Path, default=None, help="where the data is put: on the disk to be measured"
     )
-    parser.add_argument(
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument(
+        "--large", action="store_true", help="also what takes hours: a million memories, many namespaces"
+    )
+    size.add_argument(
         "--quick", action="store_true", help="only see that everything works; says nothing of speed"
     )
     arguments = parser.parse_args(argv)
@@ -63,7 +85,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="recalld-load-", dir=arguments.folder) as folder:
-        measured = measure(Path(folder), QUICK if arguments.quick else FULL, arguments.only)
+        scale = QUICK if arguments.quick else LARGE if arguments.large else FULL
+        measured = measure(Path(folder), scale, arguments.only)
     if arguments.report:
         conditions = [
             f"Build: {_core.build_profile()}.",

@@ -4,12 +4,17 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from recalld_sidecar.load.plot import Chart
+
 from tests.load.corpus import ROOT
+
+COMMAND = "python -m tests.load.figures"
+"""What measures."""
 
 
 @dataclass(frozen=True)
@@ -67,19 +72,50 @@ class Row:
         """The value with four digits."""
         return float(f"{self.value:.4g}")
 
+    @property
+    def shown(self) -> str:
+        """The value as people read it."""
+        return f"{self.rounded:,g}"
+
+
+@dataclass(frozen=True)
+class MissingRow:
+    """A value that was not measured in this run, and what to run to have it."""
+
+    name: str
+    unit: str
+    goal: Goal | None
+    how: str
+    met: None = None
+
+    def as_json(self, _command: str) -> dict[str, object]:
+        """Return it as it stands in the report's file."""
+        return Row(self.name, 0, self.unit, self.goal).as_json(self.how) | {"value": None, "met": None}
+
+    @property
+    def shown(self) -> str:
+        """Why there is no value."""
+        return f"not run: `{self.how}`"
+
 
 @dataclass
 class Figures:
     """What one group of measurements found."""
 
     title: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[Row | MissingRow] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     """Paragraphs and tables in Markdown that follow the rows."""
+    charts: dict[str, Chart] = field(default_factory=dict)
+    """Pictures that follow them, by the name of their file."""
 
     def add(self, name: str, value: float, unit: str, goal: Goal | None = None) -> None:
         """Add a row."""
         self.rows.append(Row(name, value, unit, goal))
+
+    def miss(self, name: str, unit: str, goal: Goal | None, how: str) -> None:
+        """Add a row that this run does not measure, with what to run to have it."""
+        self.rows.append(MissingRow(name, unit, goal, how))
 
 
 def table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
@@ -88,11 +124,14 @@ def table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(str(cell) for cell in line)} |" for line in [header, rule, *lines])
 
 
-def markdown(figures: Figures) -> str:
-    """Render one group."""
+def markdown(figures: Figures, picture: Callable[[str], str] | None = None) -> str:
+    """Render one group; `picture` turns the name of a chart into that of its file, without which none is shown."""
     mark = {None: "", True: "yes", False: "**no**"}
-    lines = [(row.name, f"{row.rounded:,g}", row.unit, row.goal or "", mark[row.met]) for row in figures.rows]
-    parts = [f"## {figures.title}", table(("what", "value", "unit", "goal", "met"), lines), *figures.notes]
+    lines = [(row.name, row.shown, row.unit, row.goal or "", mark[row.met]) for row in figures.rows]
+    parts = [f"## {figures.title}", table(("what", "value", "unit", "goal", "met"), lines)]
+    if picture:
+        parts += [f"![{chart.title}]({picture(name)})" for name, chart in figures.charts.items()]
+    parts += figures.notes
     return "\n\n".join(parts) + "\n"
 
 
@@ -123,12 +162,17 @@ def commit() -> str:
     return described.stdout.strip() or "unknown"
 
 
+def about() -> dict[str, str]:
+    """Say what was measured where and when."""
+    return {"commit": commit(), "machine": machine(), "date": datetime.now(UTC).date().isoformat()}
+
+
 def write(path: Path, measured: Sequence[tuple[Figures, str]], conditions: Sequence[str]) -> None:
     """Write `path`.md and `path`.json; each group comes with the command that measures it again."""
-    about = {"commit": commit(), "machine": machine(), "date": datetime.now(UTC).date().isoformat()}
+    context = about()
     rows = [row.as_json(command) for figures, command in measured for row in figures.rows]
     path.parent.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(about | {"rows": rows}, indent=1, ensure_ascii=False)
+    content = json.dumps(context | {"rows": rows}, indent=1, ensure_ascii=False)
     path.with_suffix(".json").write_text(content + "\n", "utf8")
     explanation = (
         "Times are medians of rounds in which all contestants of a comparison took turns; a ratio or "
@@ -137,9 +181,17 @@ def write(path: Path, measured: Sequence[tuple[Figures, str]], conditions: Seque
     )
     intro = [
         "# Load",
-        f"Commit {about['commit']}, {about['date']}, on {about['machine']}. Made by `make load`.",
+        f"Commit {context['commit']}, {context['date']}, on {context['machine']}. Made by `make load`.",
         " ".join(conditions),
         explanation,
     ]
-    text = "\n\n".join(intro) + "\n\n" + "\n".join(markdown(figures) for figures, _ in measured)
+
+    def picture(name: str) -> str:
+        return f"{path.name}-{name}.svg"
+
+    for figures, _ in measured:
+        for name, chart in figures.charts.items():
+            path.with_name(picture(name)).write_text(chart.svg(), "utf8")
+    groups = [markdown(figures, picture) for figures, _ in measured]
+    text = "\n\n".join(intro) + "\n\n" + "\n".join(groups)
     path.with_suffix(".md").write_text(text, "utf8")

@@ -86,6 +86,25 @@ def _timed(call: Call, arguments: range) -> tuple[list[float], float]:
     return taken, time.thread_time() - cpu
 
 
+def turns(
+    measurements: Mapping[str, Callable[[], float]], *, rounds: int, warm_up: bool = True
+) -> dict[str, list[float]]:
+    """Take measurements, one after the other in each round, the order turning with the rounds.
+
+    The first round only warms up, unless told otherwise.
+    """
+    found: dict[str, list[float]] = {name: [] for name in measurements}
+    names = list(measurements)
+    with garbage_kept():
+        for number in range(rounds + warm_up):
+            turn = number % len(names)
+            for name in names[turn:] + names[:turn]:
+                value = measurements[name]()
+                if number >= warm_up:
+                    found[name].append(value)
+    return found
+
+
 def ratio(a: Sequence[float], b: Sequence[float]) -> float:
     """Median over the rounds of a / b."""
     return median(one / other for one, other in zip(a, b, strict=True))

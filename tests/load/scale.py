@@ -1,6 +1,6 @@
 """How much is measured: all of it, or just enough to see that the harness works."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -11,6 +11,10 @@ class Scale:
     """Of the smaller store."""
     many_memories: int
     """Of the larger one."""
+    huge_memories: int | None
+    """Of the largest one, which takes long to fill; None leaves it out."""
+    namespaces: int
+    """Small namespaces of one store, which are compared with few."""
     rounds: int
     calls: int
     """Calls of one contestant in one round."""
@@ -25,23 +29,40 @@ class Scale:
     """Characters of a text whose tokens are counted."""
     embeddings: int
     """Texts that are embedded in one call."""
+    turn_seconds: float
+    """Length of one contestant's turn, where it is time and not a number of calls."""
+    rate_seconds: float
+    """Length of a run at one rate."""
+    probe_seconds: float
+    """Length of a probe for the highest rate."""
+    rate_rounds: int
+    """Rounds of what takes seconds."""
 
 
 FULL = Scale(
     memories=10_000,
     many_memories=100_000,
-    rounds=25,
+    huge_memories=None,
+    namespaces=1_000,
+    rounds=10,
     calls=200,
     writes=40,
     callers=64,
     writes_a_caller=16,
-    restarts=7,
+    restarts=5,
     text_length=100_000,
-    embeddings=20_000,
+    embeddings=10_000,
+    turn_seconds=0.3,
+    rate_seconds=3.0,
+    probe_seconds=1.0,
+    rate_rounds=2,
 )
+LARGE = replace(FULL, huge_memories=1_000_000, namespaces=100_000)
 QUICK = Scale(
     memories=200,
     many_memories=400,
+    huge_memories=None,
+    namespaces=20,
     rounds=2,
     calls=10,
     writes=5,
@@ -50,4 +71,8 @@ QUICK = Scale(
     restarts=1,
     text_length=2_000,
     embeddings=100,
+    turn_seconds=0.02,
+    rate_seconds=0.3,
+    probe_seconds=0.1,
+    rate_rounds=1,
 )

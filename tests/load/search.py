@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from recalld.v1 import memory_service_pb2 as pb
 from recalld_sidecar import _core
+from recalld_sidecar.load.texts import MODEL
 
-from tests.load.corpus import MODEL
-from tests.load.report import Figures, Goal, at_most
+from tests.load.report import COMMAND, Figures, Goal, at_most
 from tests.load.rounds import Call, Timing, in_turns, ratio
-from tests.load.scale import Scale
+from tests.load.scale import LARGE, Scale
 from tests.load.stores import (
     INDEX_AFTER,
     NAMESPACE,
@@ -26,6 +26,9 @@ from tests.load.stores import (
 QUERIES = 1_000
 """Different queries; they are asked again and again."""
 
+HUGE_GOAL = at_most(1.5)
+"""Of the median at a million memories, in milliseconds."""
+
 EXACT = "scan"
 """What the core calls the method that looks at every vector."""
 
@@ -33,10 +36,19 @@ _Matrix = NDArray[np.float32]
 
 
 def measure(workshop: Workshop, scale: Scale) -> Figures:
-    """Measure at both sizes."""
+    """Measure at all sizes."""
     figures = Figures("Search in the core, one thread")
     _at_size(figures, workshop, scale, scale.memories, goal=at_most(0.25))
     _at_size(figures, workshop, scale, scale.many_memories, goal=at_most(0.6))
+    if scale.huge_memories:
+        _at_size(figures, workshop, scale, scale.huge_memories, goal=HUGE_GOAL)
+    else:
+        figures.miss(
+            f"search, {LARGE.huge_memories:,} memories: p50",
+            "ms",
+            HUGE_GOAL,
+            f"{COMMAND} --only search --large",
+        )
     figures.notes.append(
         "Queries have ten words, five of them of one memory. *Scan by numpy* is a product of the same "
         "vectors in single precision with the query's, without choosing the best; *search by vector* is "

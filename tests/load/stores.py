@@ -9,8 +9,7 @@ from pathlib import Path
 from recalld.v1 import memory_service_pb2 as pb
 from recalld.v1.types_pb2 import Namespace
 from recalld_sidecar import _core
-
-from tests.load.corpus import MODEL, Texts
+from recalld_sidecar.load.texts import MODEL, Texts
 
 SERVICE = "/recalld.v1.MemoryService/"
 NAMESPACE = Namespace(segments=["load"])

@@ -10,8 +10,8 @@ from statistics import median
 
 import lmdb
 from recalld.v1 import memory_service_pb2 as pb
+from recalld_sidecar.load.texts import Texts
 
-from tests.load.corpus import Texts
 from tests.load.report import Figures, at_least, at_most
 from tests.load.rounds import garbage_kept, in_turns, ratio
 from tests.load.scale import Scale

@@ -8,8 +8,8 @@ import asyncio
 import inspect
 import tempfile
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -65,6 +65,7 @@ class Sidecar(memory_service_pb2_grpc.MemoryServiceServicer, admin_service_pb2_g
         self.target = ""
         self.asked: list[Asked] = []
         self.answers: deque[Message | Failure] = deque()
+        self.streams: deque[Callable[[Iterator[Any]], Iterable[Message | Failure]]] = deque()
 
     def will(self, *answers: Message | Failure) -> None:
         self.answers.extend(answers)
@@ -73,6 +74,10 @@ class Sidecar(memory_service_pb2_grpc.MemoryServiceServicer, admin_service_pb2_g
         self, code: grpc.StatusCode, message: str, *details: Message, trailer: bytes | None = None
     ) -> None:
         self.answers.append(Failure(code, message, details, trailer))
+
+    def will_stream(self, answers: Callable[[Iterator[Any]], Iterable[Message | Failure]]) -> None:
+        """Answer the next stream with what this makes of its requests; a Failure ends it."""
+        self.streams.append(answers)
 
     @property
     def requests(self) -> list[Any]:
@@ -94,6 +99,15 @@ class Sidecar(memory_service_pb2_grpc.MemoryServiceServicer, admin_service_pb2_g
 
     def Search(self, request: Any, context: Any) -> Any:  # noqa: N802
         return self._answer(request, context, memory_service_pb2.SearchResponse())
+
+    def BatchSearch(self, request: Any, context: Any) -> Any:  # noqa: N802
+        return self._answer(request, context, memory_service_pb2.BatchSearchResponse())
+
+    def SearchStream(self, requests: Iterator[Any], context: Any) -> Any:  # noqa: N802
+        for answer in self.streams.popleft()(requests):
+            if isinstance(answer, Failure):
+                answer.abort(context)
+            yield answer
 
     def Get(self, request: Any, context: Any) -> Any:  # noqa: N802
         return self._answer(request, context, memory_service_pb2.GetResponse())
@@ -176,9 +190,11 @@ def alice(client: Any) -> Any:
 
 @pytest.fixture
 def answer() -> Callable[[Any], Any]:
-    """Give the answer of a call, whichever client made it: `await answer(alice.get(...))`."""
+    """Give the answer of a call or a stream, whichever client made it: `await answer(alice.get(...))`."""
 
     async def resolve(made: Any) -> Any:
+        if isinstance(made, Future):
+            return await asyncio.wrap_future(made)
         # The blocking client has already answered; the double has threads of its own.
         await asyncio.sleep(0)
         return await made if inspect.isawaitable(made) else made

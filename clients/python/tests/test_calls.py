@@ -111,6 +111,7 @@ CONDITIONS = {
     "min_relevance": 0.125,
     "weights": Weights(relevance=1, recency=0),
     "half_lives": {"fact": timedelta(hours=1)},
+    "latency_budget": timedelta(milliseconds=20),
     "at_least_as_fresh": "t9",
 }
 CONDITIONS_PROTO = f"""
@@ -119,7 +120,8 @@ CONDITIONS_PROTO = f"""
     kinds: "fact" kinds: "event" tags: "x"
     occurred {{ start {{ {NOON_PROTO} }} end {{ seconds: 1936353601 nanos: 250000000 }} }}
     min_score: 0.25 min_relevance: 0.125 weights {{ relevance: 1 recency: 0 }}
-    half_lives {{ key: "fact" value {{ seconds: 3600 }} }} at_least_as_fresh: "t9"
+    half_lives {{ key: "fact" value {{ seconds: 3600 }} }} latency_budget {{ nanos: 20000000 }}
+    at_least_as_fresh: "t9"
     namespace {{ segments: "acme" segments: "user" segments: "alice" }} query: "q"
 """
 
@@ -245,6 +247,12 @@ def test_arguments_of_why_not_are_a_memory_and_those_of_its_search() -> None:
     assert all(arguments[name] == search[name] for name in arguments.keys() & search.keys())
 
 
+def test_fields_of_a_query_are_those_of_a_search() -> None:
+    fields = {field.name for field in dataclasses.fields(recalld.Query)}
+    assert fields == {field.name for field in memory_service_pb2.SearchRequest.DESCRIPTOR.fields}
+    assert fields - {"namespace"} == set(inspect.signature(Namespace.search).parameters) - {"self", "timeout"}
+
+
 def test_fields_of_a_section_are_those_of_the_contract() -> None:
     assert {field.name for field in dataclasses.fields(BriefSection)} == {
         field.name for field in memory_service_pb2.BriefSection.DESCRIPTOR.fields
@@ -269,6 +277,7 @@ def test_arguments_of_write_are_the_fields_of_an_item() -> None:
         (recalld.FactorScore, memory_pb2.FactorScore, set()),
         (recalld.WhyNot, memory_service_pb2.WhyNotResponse, set()),
         (recalld.Arm, memory_service_pb2.Arm, set()),
+        (recalld.PlannedMethod, memory_service_pb2.PlannedMethod, set()),
         (recalld.Degradation, memory_service_pb2.Degradation, set()),
         (recalld.Details, memory_service_pb2.GetResponse, set()),
         (recalld.Memory, memory_pb2.Memory, set()),
@@ -354,7 +363,8 @@ async def test_hits_are_read(alice: Any, sidecar: Any, answer: Any) -> None:
                tags: "x" tags: "y" weak: true duplicate_ids: "d" duplicate_ids: "c"
                {EXPLANATION_PROTO} }}
         hits {{ id: "b" }}
-        arms {{ name: "dense" candidates: 8 method: "scan" }}
+        arms {{ name: "dense" candidates: 8 method: "scan"
+               plan {{ method: "scan" cost: 8 }} plan {{ method: "hnsw" cost: 90 }} }}
         degraded {{ arm: "lexical" reason: "no_known_words" }} token: "t" took {{ nanos: 2000000 }}
     """
     sidecar.will(parsed(memory_service_pb2.SearchResponse, text))
@@ -379,7 +389,8 @@ async def test_hits_are_read(alice: Any, sidecar: Any, answer: Any) -> None:
     assert found[0].occurred_at.tzinfo is UTC
     assert [hit.id for hit in found] == ["a", "b"]
     assert (len(found), found[-1].id, found[1:]) == (2, "b", (found.hits[1],))
-    assert found.arms == (recalld.Arm(name="dense", candidates=8, method="scan"),)
+    plan = (recalld.PlannedMethod(method="scan", cost=8), recalld.PlannedMethod(method="hnsw", cost=90))
+    assert found.arms == (recalld.Arm(name="dense", candidates=8, method="scan", plan=plan),)
     assert found.degraded == (recalld.Degradation(arm="lexical", reason="no_known_words"),)
     assert (found.token, found.took) == ("t", timedelta(milliseconds=2))
 
@@ -598,6 +609,8 @@ NAIVE = datetime(2031, 5, 12)  # noqa: DTZ001
         (lambda n: n.brief("q", weights=Weights(recency="low")), "weights.recency"),  # type: ignore[arg-type]
         (lambda n: n.search("q", min_relevance="high"), "min_relevance"),
         (lambda n: n.search("q", explain="yes"), "explain"),
+        (lambda n: n.search("q", latency_budget=0.02), "latency_budget"),
+        (lambda n: n.brief("q", latency_budget=20), "latency_budget"),
         (lambda n: n.why_not("q", id=7), "id"),
         (lambda n: n.why_not("q", key="k", limit=-1), "limit"),
         (lambda n: n.brief("q", format="yaml"), "format"),

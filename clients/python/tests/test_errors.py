@@ -9,7 +9,7 @@ import pytest
 import recalld
 from google.protobuf.duration_pb2 import Duration
 from google.rpc import error_details_pb2  # type: ignore[import-untyped]
-from recalld.v1 import errors_pb2
+from recalld.v1 import errors_pb2, memory_service_pb2
 
 Code = grpc.StatusCode
 
@@ -135,3 +135,10 @@ def test_errors_travel_between_processes() -> None:
     wrong = recalld.InvalidArgument("x", violations=[recalld.Violation("a", "b")], reason="INVALID_FIELD")
     copy = pickle.loads(pickle.dumps(wrong))
     assert (type(copy), copy.field, str(copy)) == (recalld.InvalidArgument, "a", "INVALID_FIELD: x")
+
+
+async def test_an_answer_that_is_none_is_an_error(alice: Any, sidecar: Any, answer: Any) -> None:
+    # Another service's message, whose first field is a text where hits belong.
+    sidecar.will(memory_service_pb2.BriefResponse(text="\x7f"))
+    with pytest.raises(recalld.Internal, match="SearchResponse"):
+        await answer(alice.search("q"))

@@ -20,6 +20,7 @@ CALLS = {
     "write": lambda n: n.write("x"),
     "write_many": lambda n: n.write_many([recalld.Item("x")]),
     "search": lambda n: n.search("q"),
+    "search_many": lambda n: n.search_many(["q"]),
     "get": lambda n: n.get(["i"]),
     "delete": lambda n: n.delete(["i"]),
     "brief": lambda n: n.brief("q"),

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import threading
 import tomllib
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -9,7 +10,7 @@ from typing import Any, get_type_hints
 import grpc
 import pytest
 import recalld
-from recalld import AsyncClient, AsyncNamespace, Client, Namespace
+from recalld import AsyncClient, AsyncNamespace, AsyncSearchStream, Client, Namespace, SearchStream
 from recalld._channel import channel_options
 from recalld.v1 import memory_service_pb2, memory_service_pb2_grpc
 
@@ -30,12 +31,19 @@ def test_both_clients_are_the_same_but_for_await(blocking: type, awaited: type) 
             continue
         one, two = inspect.signature(member), inspect.signature(other)
         assert one.parameters == two.parameters, name
-        if name == "namespace":
+        if name in {"namespace", "search_stream"}:
             assert not inspect.iscoroutinefunction(other)
         else:
             assert one.return_annotation == two.return_annotation, name
             assert inspect.iscoroutinefunction(other), name
     assert inspect.signature(blocking).parameters.keys() == inspect.signature(awaited).parameters.keys()
+
+
+def test_both_streams_are_the_same_but_for_await() -> None:
+    blocking, awaited = public(SearchStream), public(AsyncSearchStream)
+    assert blocking.keys() == awaited.keys()
+    for name, member in blocking.items():
+        assert inspect.signature(member).parameters == inspect.signature(awaited[name]).parameters, name
 
 
 def test_dir_shows_what_is_exported_and_no_more() -> None:
@@ -78,7 +86,8 @@ def test_the_authority_is_not_the_path_of_the_socket() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["unix:/run/x.sock", "unix:///run/x.sock", "unix:x.sock", "localhost:1", "[::1]:7777"]
+    "target",
+    ["unix:/run/x.sock", "unix:///run/x.sock", "unix:x.sock", "localhost:1", "[::1]:7777", "dir:/run/x"],
 )
 async def test_targets(target: str) -> None:
     for made in (Client(target), AsyncClient(target)):
@@ -99,6 +108,9 @@ async def test_targets(target: str) -> None:
         "dns:///localhost:1",
         "::1:80",
         "/run/x",
+        "dir:",
+        "dir:~no-such-user/data",
+        "dir:/a\0b",
     ],
 )
 @pytest.mark.parametrize("made", [Client, AsyncClient])
@@ -142,6 +154,29 @@ async def test_a_client_closes_with_its_block(sidecar: Any) -> None:
         await awaited.stats()
     with pytest.raises(RuntimeError):
         await awaited.stats()
+
+
+async def test_closing_ends_the_calls_in_flight(sidecar: Any) -> None:
+    asked = threading.Event()
+
+    def never(requests: Any) -> Any:
+        next(requests)
+        asked.set()
+        yield from requests
+
+    for made in (Client, AsyncClient):
+        asked.clear()
+        sidecar.will_stream(never)
+        client = made(sidecar.target)
+        stream: Any = client.namespace("a").search_stream()
+        lost = stream.submit("q")
+        await asyncio.to_thread(asked.wait)
+        closing = client.close()
+        if closing is not None:
+            await closing
+        with pytest.raises(recalld.RecalldError) as caught:
+            await (lost if isinstance(lost, asyncio.Task) else asyncio.wrap_future(lost))
+        assert caught.value.code is grpc.StatusCode.CANCELLED
 
 
 def test_an_async_client_may_be_made_before_the_loop(sidecar: Any) -> None:

@@ -1,10 +1,12 @@
-//! Analysis of texts: token counts, terms, passages and summaries of English, Chinese, JSON and code.
+//! Analysis of texts: token counts, terms, passages, summaries and extracts of English, Chinese, JSON and code.
 
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use recalld_algo::passages::{PASSAGE_CHARS, passages};
-use recalld_algo::summary::summarize;
+use recalld_algo::protect::protected;
+use recalld_algo::statement::statement;
+use recalld_algo::summary::{QueryTerms, answer, flatten_json, headline, summarize};
 use recalld_algo::terms::Analyzer;
 use recalld_algo::tokens::{Encoding, warm};
 
@@ -21,6 +23,9 @@ const JSON: &str = r#"{"id": "ORD-2024-00017", "status": "refund_requested", "to
 const CODE: &str = "pub fn refund(order: &Order, now: Timestamp) -> Result<Refund, RefundError> {\n    if order.shipped_at + GRACE_PERIOD < now {\n        \
     return Err(RefundError::TooLate { order_id: order.id.clone() });\n    }\n    let amount: u64 = order.items.iter().map(|item| item.price_cents).sum();\n    \
     Ok(Refund { order_id: order.id.clone(), amount_cents: amount })\n}\n";
+
+/// Has words in common with each of the texts.
+const QUERY: &str = "When is the refund of order ORD-2024-00017 on the card, 退款金额?";
 
 /// Of each kind a text of the size of a memory and one of several pages, and one that is hard for naive counters.
 fn texts() -> Vec<(String, String)> {
@@ -70,6 +75,25 @@ fn benchmarks(criterion: &mut Criterion) {
     });
     run("summary", &mut |text| {
         black_box(summarize(black_box(text)));
+    });
+    run("headline", &mut |text| {
+        black_box(headline(black_box(text)));
+    });
+    run("protect", &mut |text| {
+        black_box(protected(black_box(text)));
+    });
+    run("statement", &mut |text| {
+        black_box(statement(black_box(text)));
+    });
+    let mut terms = Vec::new();
+    analyzer.analyze(QUERY, &mut |term| terms.push((term.into(), 1.0)));
+    let query = QueryTerms::new(terms);
+    run("extract", &mut |text| {
+        let spans = passages(text, PASSAGE_CHARS);
+        black_box(answer(&mut analyzer, &query, black_box(text), &spans));
+    });
+    criterion.bench_function("flatten/json", |bencher| {
+        bencher.iter(|| flatten_json(black_box(JSON)));
     });
 }
 

@@ -8,13 +8,27 @@
         for hit in alice.search("which seat does she like?"):
             print(hit.score, hit.summary)
 
-`AsyncClient` is the same for asyncio. Conditions for searches are made with `recalld.filters`; everything
-that fails raises a `RecalldError`. The generated messages and stubs of the contract are in `recalld.v1`.
+`AsyncClient` is the same for asyncio. `Client("dir:/path")` opens a store in this process, and `spawn` starts
+a sidecar that ends with it. Conditions for searches are made with `recalld.filters`; everything that fails
+raises a `RecalldError`. The generated messages and stubs of the contract are in `recalld.v1`.
 """
 
 from . import filters
-from ._aio import AsyncClient, AsyncNamespace
-from ._client import Client, Namespace
+from ._arguments import (
+    BriefFormat,
+    BriefSection,
+    ContentFormat,
+    Item,
+    Query,
+    Source,
+    TimeRange,
+    Tls,
+    Weights,
+)
+from ._async_client import AsyncClient
+from ._async_namespace import AsyncNamespace
+from ._async_stream import AsyncSearchStream
+from ._client import Client
 from ._errors import (
     AlreadyExists,
     Conflict,
@@ -30,36 +44,32 @@ from ._errors import (
     Unimplemented,
     Violation,
 )
+from ._namespace import Namespace
+from ._spawn import Sidecar, spawn
+from ._stream import SearchStream
 from ._types import (
     Arm,
     Brief,
     BriefForm,
-    BriefFormat,
-    BriefSection,
-    ContentFormat,
     Degradation,
     Deleted,
     Details,
     Explanation,
     FactorScore,
     IncludedMemory,
-    Item,
     Memory,
     NamespaceStats,
     OmissionReason,
     OmittedMemory,
     Outcome,
+    PlannedMethod,
     Receipt,
     Search,
     SearchStage,
     SignalScore,
     Signature,
-    Source,
     StoreStats,
-    TimeRange,
-    Tls,
     TokenCounts,
-    Weights,
     WhyNot,
 )
 from ._version import __version__
@@ -69,6 +79,7 @@ __all__ = [
     "Arm",
     "AsyncClient",
     "AsyncNamespace",
+    "AsyncSearchStream",
     "Brief",
     "BriefForm",
     "BriefFormat",
@@ -95,11 +106,15 @@ __all__ = [
     "OmissionReason",
     "OmittedMemory",
     "Outcome",
+    "PlannedMethod",
+    "Query",
     "RecalldError",
     "Receipt",
     "ResourceExhausted",
     "Search",
     "SearchStage",
+    "SearchStream",
+    "Sidecar",
     "SignalScore",
     "Signature",
     "Source",
@@ -114,6 +129,7 @@ __all__ = [
     "WhyNot",
     "__version__",
     "filters",
+    "spawn",
 ]
 
 

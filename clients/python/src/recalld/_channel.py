@@ -1,4 +1,4 @@
-"""How a client reaches a sidecar: what a target may be, the channel's options, TLS, and a key.
+"""How a client reaches a sidecar: what an address may be, the channel's options, TLS, and a key.
 
 Both clients take all of it from here. This module must never open a connection, and never let a key travel
 where others can read it.
@@ -13,11 +13,9 @@ from typing import Any
 
 import grpc
 
+from ._arguments import Tls
 from ._errors import invalid
-from ._types import Tls
 from ._version import __version__
-from .v1.admin_service_pb2_grpc import AdminServiceStub
-from .v1.memory_service_pb2_grpc import MemoryServiceStub
 
 # A batch may be 16 MiB, and an answer to Get more; gRPC's own limit of 4 MiB would refuse both.
 _MOST_BYTES = 32 * 1024 * 1024
@@ -84,13 +82,8 @@ def channel_options(target: str) -> Options:
         # gRPC would send the socket's path, which HTTP/2 servers need not take for an authority.
         options.append(("grpc.default_authority", "localhost"))
     elif not _HOST_AND_PORT.fullmatch(target):
-        raise invalid("target", f"must be unix:/path or host:port, not {target!r}")
+        raise invalid("target", f"must be unix:/path, host:port or dir:/path, not {target!r}")
     return options
-
-
-def methods(channel: Any) -> dict[str, Any]:
-    """Give the methods of all services on a channel, of either interface of gRPC, by name."""
-    return {**vars(MemoryServiceStub(channel)), **vars(AdminServiceStub(channel))}
 
 
 def _credentials(tls: bool | Tls) -> grpc.ChannelCredentials | None:

@@ -1,43 +1,25 @@
 """The client for code that blocks.
 
-Thin on purpose: every call is made in `_calls` and repeated by `_retry`, and the asyncio client in `_aio` is
-the same but for `await`. Nothing that both need may be written here.
+Thin on purpose: every call is made in `_calls`, repeated by `_retry` and sent by a `_transport`, and the
+asyncio client in `_async_client` is the same but for `await`. Nothing that both need may be written here.
 """
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import datetime, timedelta
+from collections.abc import Callable, Collection, Iterable
 from types import TracebackType
-from typing import Any, Self, TypeVar
-
-import grpc
+from typing import Self, TypeVar
 
 from . import _calls
-from ._channel import connection, methods
+from ._arguments import Tls
+from ._namespace import Namespace
 from ._retry import Attempts, Policy
+from ._status import error_from
+from ._stream import Way
+from ._targets import transport
 from ._tokens import Tokens
-from ._types import (
-    Brief,
-    BriefFormat,
-    BriefSection,
-    ContentFormat,
-    Deleted,
-    Details,
-    Item,
-    NamespaceStats,
-    Receipt,
-    Search,
-    Source,
-    StoreStats,
-    TimeRange,
-    Tls,
-    TokenCounts,
-    Weights,
-    WhyNot,
-)
-from .filters import Filter
+from ._transport import CallFailed
+from ._types import StoreStats, TokenCounts
 
-# ruff: noqa: A002 - `filter`, `format` and `id` are what the contract calls them
 T = TypeVar("T")
 
 
@@ -47,10 +29,13 @@ class Client:
         with Client("unix:/run/recalld.sock") as client:
             alice = client.namespace("acme", "user", "alice")
 
-    `target` is `unix:/path` or `host:port`. `timeout` is the deadline of a call in seconds, all its attempts
-    together, when the call does not say its own. `retries` is how often a call is repeated, at most, when the
-    sidecar is unavailable or asks to come back later; a write repeated so is still one write. Connects with
-    the first call.
+    `target` is `unix:/path` or `host:port`; or `dir:/path`, which opens a data directory in this process, with
+    the default settings of a sidecar, and needs the package `recalld-sidecar`. Only one process can have a
+    directory; another gets Unavailable, with the address where the first serves it. Fork before it is opened.
+
+    `timeout` is the deadline of a call in seconds, all its attempts together, when the call does not say its
+    own. `retries` is how often a call is repeated, at most, when the sidecar is unavailable or asks to come
+    back later; a write repeated so is still one write. Connects, or opens the directory, with the first call.
 
     A sidecar neither encrypts nor checks keys; these are for a proxy before one. `tls` encrypts: True, or a
     `Tls` with files of your own. `api_key` is sent with each call as `authorization: Bearer`; InvalidArgument
@@ -70,12 +55,10 @@ class Client:
         self._policy = Policy(timeout=timeout, retries=retries)
         self._tokens = Tokens()
         self._sleep: Callable[[float], None] = time.sleep
-        self._connection = connection(target, tls=tls, api_key=api_key)
-        self._channel: grpc.Channel = self._connection.channel(grpc)
-        self._methods = methods(self._channel)
+        self._transport = transport(target, tls=tls, api_key=api_key)
         self._closed = False
 
-    def namespace(self, *segments: str) -> "Namespace":
+    def namespace(self, *segments: str) -> Namespace:
         """Bind a namespace, such as `client.namespace("acme", "user", "alice")`; asks the server nothing."""
         return Namespace(self, _calls.NamespaceCalls(segments, self._tokens))
 
@@ -95,23 +78,51 @@ class Client:
         return self._run(_calls.store_stats(), timeout)
 
     def close(self) -> None:
-        """Close the connection and end the calls in flight. The client cannot be used again."""
-        self._closed = True
-        self._channel.close()
+        """Close the connection and end the calls in flight. The client cannot be used again.
+
+        A directory is let go of when the calls in hand have finished, and no other client of this process has
+        it open.
+        """
+        if not self._closed:
+            self._closed = True
+            self._transport.close()
 
     def _run(self, call: _calls.Call[T], timeout: float | None) -> T:
-        attempts = Attempts(call, self._policy, self._tokens, timeout)
+        self._ready()
+        return self._run_until(self._policy.deadline(timeout), call)
+
+    def _run_all(self, calls: Iterable[_calls.Call[None]], timeout: float | None) -> None:
+        """Make calls one after another, all within one deadline."""
+        self._ready()
+        deadline = self._policy.deadline(timeout)
+        for call in calls:
+            self._run_until(deadline, call)
+
+    def _run_until(self, deadline: float, call: _calls.Call[T]) -> T:
+        attempts = Attempts(call, self._policy, self._tokens, deadline)
         while True:
-            if self._closed:
-                raise RuntimeError("this client is closed")
+            self._check_open()
             try:
-                response = self._methods[call.method](
-                    call.request, timeout=attempts.remaining(), metadata=self._connection.metadata
-                )
-            except grpc.RpcError as failed:
+                response = self._transport.call(attempts.path, attempts.request, attempts.remaining())
+            except CallFailed as failed:
                 self._sleep(attempts.pause(failed))
             else:
                 return attempts.answer(response)
+
+    def _way(self) -> Way:
+        return Way(self._transport, self._policy, self._tokens, self._ready)
+
+    def _ready(self) -> None:
+        """Open what must be open, in time that belongs to no call."""
+        self._check_open()
+        try:
+            self._transport.open()
+        except CallFailed as failed:
+            raise error_from(failed) from failed.__cause__
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("this client is closed")
 
     def __enter__(self) -> Self:
         return self
@@ -126,285 +137,3 @@ class Client:
 
     def __repr__(self) -> str:
         return f"Client({self._target!r})"
-
-
-class Namespace:
-    """The memories of one namespace. Made by `Client.namespace`.
-
-    A read waits until the store has come as far as this client last heard, so that an agent reads its own
-    writes, even through another sidecar. `at_least_as_fresh` replaces that: give the token of an answer that
-    another process got, or an empty text to wait for nothing. `timeout` is in seconds. What fails raises a
-    `RecalldError`.
-    """
-
-    def __init__(self, client: Client, calls: _calls.NamespaceCalls) -> None:
-        self._client = client
-        self._calls = calls
-
-    @property
-    def segments(self) -> tuple[str, ...]:
-        """The path that names it."""
-        return self._calls.segments
-
-    def write(
-        self,
-        content: str | dict[str, Any] | list[Any],
-        *,
-        key: str | None = None,
-        content_format: ContentFormat | None = None,
-        kind: str | None = None,
-        summary: str | None = None,
-        tags: Collection[str] = (),
-        metadata: Mapping[str, Any] | None = None,
-        importance: float | None = None,
-        confidence: float | None = None,
-        occurred_at: datetime | None = None,
-        ttl: timedelta | None = None,
-        expires_at: datetime | None = None,
-        sources: Collection[Source] = (),
-        vector: Collection[float] = (),
-        if_version: int | None = None,
-        origin: str | None = None,
-        idempotency_key: str | None = None,
-        timeout: float | None = None,
-    ) -> Receipt:
-        """Write one memory; when this returns it is durable, and the next search sees it.
-
-        The arguments are the fields of `Item`. `idempotency_key` makes the call safe to repeat for 24 hours,
-        by another process too; each call has one of its own when it is not given. Raises Conflict when
-        `if_version` was not the current version; then nothing was written.
-        """
-        item = Item(
-            content,
-            key=key,
-            content_format=content_format,
-            kind=kind,
-            summary=summary,
-            tags=tags,
-            metadata=metadata,
-            importance=importance,
-            confidence=confidence,
-            occurred_at=occurred_at,
-            ttl=ttl,
-            expires_at=expires_at,
-            sources=sources,
-            vector=vector,
-            if_version=if_version,
-            origin=origin,
-        )
-        return self._run(self._calls.write_one(item, idempotency_key), timeout)
-
-    def write_many(
-        self,
-        items: Iterable[Item],
-        *,
-        idempotency_key: str | None = None,
-        timeout: float | None = None,
-    ) -> list[Receipt]:
-        """Write up to 1,000 memories, all of them or, when this raises, none; one receipt an item, in order.
-
-        `idempotency_key` and errors are as in `write`.
-        """
-        return self._run(self._calls.write(items, idempotency_key), timeout)
-
-    def search(
-        self,
-        query: str | None = None,
-        *,
-        vector: Collection[float] = (),
-        limit: int | None = None,
-        filter: Filter | None = None,
-        kinds: Collection[str] = (),
-        tags: Collection[str] = (),
-        occurred: TimeRange | None = None,
-        min_score: float | None = None,
-        min_relevance: float | None = None,
-        weights: Weights | None = None,
-        half_lives: Mapping[str, timedelta] | None = None,
-        explain: bool = False,
-        at_least_as_fresh: str | None = None,
-        timeout: float | None = None,
-    ) -> Search:
-        """Find the memories that fit a query best, by words and by meaning: their signatures, best first.
-
-        Give `query`, or its `vector`, or both: then the words come from the query and the meaning from the
-        vector. At most `limit` hits (default 5) whose score is at least `min_score` and whose relevance is at
-        least `min_relevance`; a hit under the store's own threshold is `weak`. `filter` is made with
-        `recalld.filters`; `kinds` keeps memories of one of these kinds, `tags` those that carry all of these
-        tags, and `occurred` those that occurred in this span. `weights` and `half_lives` (by kind) change how
-        hits are scored. `explain` adds to each hit how its score came about.
-        """
-        call = self._calls.search(
-            query,
-            vector=vector,
-            limit=limit,
-            filter=filter,
-            kinds=kinds,
-            tags=tags,
-            occurred=occurred,
-            min_score=min_score,
-            min_relevance=min_relevance,
-            weights=weights,
-            half_lives=half_lives,
-            explain=explain,
-            at_least_as_fresh=at_least_as_fresh,
-        )
-        return self._run(call, timeout)
-
-    def why_not(
-        self,
-        query: str | None = None,
-        *,
-        id: str | None = None,
-        key: str | None = None,
-        vector: Collection[float] = (),
-        limit: int | None = None,
-        filter: Filter | None = None,
-        kinds: Collection[str] = (),
-        tags: Collection[str] = (),
-        occurred: TimeRange | None = None,
-        min_score: float | None = None,
-        min_relevance: float | None = None,
-        weights: Weights | None = None,
-        half_lives: Mapping[str, timedelta] | None = None,
-        at_least_as_fresh: str | None = None,
-        timeout: float | None = None,
-    ) -> WhyNot:
-        """Say why a memory is, or is not, among the hits of a search: the stage that dropped it, with numbers.
-
-        Name the memory by `id` or `key`. The other arguments are those of the `search` that is asked about.
-        """
-        search = self._calls.search(
-            query,
-            vector=vector,
-            limit=limit,
-            filter=filter,
-            kinds=kinds,
-            tags=tags,
-            occurred=occurred,
-            min_score=min_score,
-            min_relevance=min_relevance,
-            weights=weights,
-            half_lives=half_lives,
-            at_least_as_fresh=at_least_as_fresh,
-        )
-        return self._run(self._calls.why_not(search, id=id, key=key), timeout)
-
-    def get(
-        self,
-        ids: Collection[str] = (),
-        keys: Collection[str] = (),
-        *,
-        max_tokens: int | None = None,
-        encoding: str | None = None,
-        as_of_version: int | None = None,
-        at_least_as_fresh: str | None = None,
-        timeout: float | None = None,
-    ) -> Details:
-        """Fetch memories in full, by id or key; those that do not exist are named in the answer.
-
-        `max_tokens` cuts each content, counted by `encoding` (`o200k_base` by default; see `count_tokens`).
-        `as_of_version` fetches an earlier version; only with one id or key.
-        """
-        call = self._calls.get(
-            ids,
-            keys,
-            max_tokens=max_tokens,
-            encoding=encoding,
-            as_of_version=as_of_version,
-            at_least_as_fresh=at_least_as_fresh,
-        )
-        return self._run(call, timeout)
-
-    def delete(
-        self,
-        ids: Collection[str] = (),
-        keys: Collection[str] = (),
-        *,
-        filter: Filter | None = None,
-        if_version: int | None = None,
-        dry_run: bool = False,
-        idempotency_key: str | None = None,
-        timeout: float | None = None,
-    ) -> Deleted:
-        """Delete memories with all their versions, by id, key or filter; none of them never means all.
-
-        `if_version` deletes only when it is the current version (with one id or key), and raises Conflict
-        when it is not. `dry_run` only counts. `idempotency_key` is as in `write`.
-        """
-        call = self._calls.delete(
-            ids,
-            keys,
-            filter=filter,
-            if_version=if_version,
-            dry_run=dry_run,
-            idempotency_key=idempotency_key,
-        )
-        return self._run(call, timeout)
-
-    def brief(
-        self,
-        query: str | None = None,
-        *,
-        vector: Collection[float] = (),
-        budget_tokens: int | None = None,
-        encoding: str | None = None,
-        format: BriefFormat | None = None,
-        sections: Collection[BriefSection] = (),
-        pinned_ids: Collection[str] = (),
-        pinned_keys: Collection[str] = (),
-        limit: int | None = None,
-        filter: Filter | None = None,
-        kinds: Collection[str] = (),
-        tags: Collection[str] = (),
-        occurred: TimeRange | None = None,
-        min_score: float | None = None,
-        min_relevance: float | None = None,
-        weights: Weights | None = None,
-        half_lives: Mapping[str, timedelta] | None = None,
-        if_fingerprint: str | None = None,
-        at_least_as_fresh: str | None = None,
-        timeout: float | None = None,
-    ) -> Brief:
-        """Pack the best forms of the best memories into a text for the prompt, never over its budget.
-
-        `budget_tokens` (default 1,200) counts all of the text, by the counter `encoding` (`o200k_base` by
-        default; see `count_tokens`). `format` is how the text is written (default Markdown). With `sections`
-        it has a part for each of them, in their order, and a memory that no section takes is left out.
-        `pinned_ids`, then `pinned_keys`, stand first whatever the query is. `limit` is how many memories are
-        considered (default 64). `if_fingerprint` names a brief that you still hold: when the text would be
-        the same, the answer is `not_modified` and has none. The other arguments are as in `search`. The same
-        state and arguments give the same bytes.
-        """
-        call = self._calls.brief(
-            query,
-            vector=vector,
-            budget_tokens=budget_tokens,
-            encoding=encoding,
-            format=format,
-            sections=sections,
-            pinned_ids=pinned_ids,
-            pinned_keys=pinned_keys,
-            limit=limit,
-            filter=filter,
-            kinds=kinds,
-            tags=tags,
-            occurred=occurred,
-            min_score=min_score,
-            min_relevance=min_relevance,
-            weights=weights,
-            half_lives=half_lives,
-            if_fingerprint=if_fingerprint,
-            at_least_as_fresh=at_least_as_fresh,
-        )
-        return self._run(call, timeout)
-
-    def stats(self, *, timeout: float | None = None) -> NamespaceStats:
-        """Count what the namespace holds."""
-        return self._run(self._calls.stats(), timeout)
-
-    def _run(self, call: _calls.Call[T], timeout: float | None) -> T:
-        return self._client._run(call, timeout)  # noqa: SLF001
-
-    def __repr__(self) -> str:
-        return f"Namespace({', '.join(map(repr, self.segments))})"

@@ -8,14 +8,12 @@ import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
-import grpc
-
-from ._calls import Call, Effect
+from ._calls import Call
 from ._errors import RecalldError, ResourceExhausted, Unavailable, invalid
-from ._status import error_from_rpc
 from ._tokens import Tokens
+from ._transport import CallFailed
 
 T = TypeVar("T")
 
@@ -41,38 +39,44 @@ class Policy:
         if self.retries < 0:
             raise invalid("retries", "must not be negative")
 
+    def deadline(self, timeout: float | None) -> float:
+        """Say when a call that begins now must end: after its own timeout, or else the client's."""
+        return self.clock() + _check_timeout(self.timeout if timeout is None else timeout)
+
+    def remaining(self, deadline: float) -> float:
+        """Seconds that are left until a deadline."""
+        return max(0.0, deadline - self.clock())
+
 
 class Attempts(Generic[T]):
     """One call, from its first attempt to its answer or its error."""
 
-    def __init__(self, call: Call[T], policy: Policy, tokens: Tokens, timeout: float | None) -> None:
+    def __init__(self, call: Call[T], policy: Policy, tokens: Tokens, deadline: float) -> None:
         self._call = call
         self._policy = policy
         self._tokens = tokens
-        self._deadline = policy.clock() + _check_timeout(policy.timeout if timeout is None else timeout)
+        self._deadline = deadline
         self._failed = 0
+        self.path = call.method.path
+        """How the way to the store names the method."""
+        self.request: bytes = call.request.SerializeToString()
+        """What each attempt sends."""
 
     def remaining(self) -> float:
         """Seconds that are left: the deadline of the attempt that is about to start."""
-        return max(0.0, self._deadline - self._policy.clock())
+        return self._policy.remaining(self._deadline)
 
-    def answer(self, response: Any) -> T:
+    def answer(self, response: bytes) -> T:
         """Read the answer of the attempt that succeeded."""
-        if self._call.effect is Effect.WRITE:
-            self._tokens.wrote(response.token)
-        elif self._call.effect is Effect.READ:
-            self._tokens.read(self._call.carried, response.token)
-        return self._call.read(response)
+        return self._call.answer(response, self._tokens)
 
-    def pause(self, failed: grpc.RpcError) -> float:
+    def pause(self, failed: CallFailed) -> float:
         """Tell how many seconds to wait after a failed attempt; raises its error when it was the last."""
         self._failed += 1
-        error = error_from_rpc(failed, within=self._call.within)
-        if self._call.effect is Effect.READ and error.reason == "TOKEN_OF_ANOTHER_STORE":
-            self._tokens.refused(self._call.carried)
+        error = self._call.error(failed, self._tokens)
         pause = self._pause_after(error)
         if pause is None or self._failed > self._policy.retries or pause >= self.remaining():
-            raise error from failed
+            raise error from failed.__cause__
         return pause
 
     def _pause_after(self, error: RecalldError) -> float | None:

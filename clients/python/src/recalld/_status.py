@@ -1,8 +1,7 @@
-"""Reads errors: from what gRPC raises to the tree in `_errors`.
+"""Reads errors: from what a call or one of its searches answers to the tree in `_errors`.
 
-The details are in the `grpc-status-details-bin` trailer (google.rpc.Status). Where they are missing or
-unreadable, as in errors of a proxy or of gRPC itself, code and message are enough. This module must never
-decide what is repeated.
+The details are in a google.rpc.Status. Where it is missing or unreadable, as in errors of a proxy or of gRPC
+itself, code and message are enough. This module must never decide what is repeated.
 """
 
 from datetime import timedelta
@@ -28,9 +27,9 @@ from ._errors import (
     Unimplemented,
     Violation,
 )
+from ._transport import CallFailed
 
 _DOMAIN = "recalld"
-_DETAILS_TRAILER = "grpc-status-details-bin"
 
 _PLAIN: dict[grpc.StatusCode, type[RecalldError]] = {
     error.code: error
@@ -48,15 +47,14 @@ _PLAIN: dict[grpc.StatusCode, type[RecalldError]] = {
 }
 
 
-def error_from_rpc(failed: grpc.RpcError, *, within: str = "") -> RecalldError:
+def error_from(failed: CallFailed, *, within: str = "") -> RecalldError:
     """Make the error that a failed call means.
 
     `within` is a prefix that is cut from the paths of wrong fields, so that an error names the argument that
     the user gave: `content`, where the request has `items[0].content`.
     """
-    code = failed.code()
-    message = failed.details() or ""
-    info, bad_request, retry = _details(failed)
+    code, message = failed.code, failed.message
+    info, bad_request, retry = _details(failed.status)
     reason = info.reason
     metadata = dict(info.metadata)
     if code is grpc.StatusCode.INVALID_ARGUMENT:
@@ -72,28 +70,22 @@ def error_from_rpc(failed: grpc.RpcError, *, within: str = "") -> RecalldError:
     return error
 
 
-def _details(failed: grpc.RpcError) -> tuple[Any, Any, timedelta | None]:
+def _details(serialized: bytes) -> tuple[Any, Any, timedelta | None]:
     """Find the ErrorInfo, the BadRequest (both empty when not there) and the delay of the RetryInfo."""
     info = error_details_pb2.ErrorInfo()
     bad_request = error_details_pb2.BadRequest()
     retry: timedelta | None = None
-    # The two interfaces of gRPC give trailers of different types; both are pairs.
-    trailers: Any = failed.trailing_metadata() or ()
-    for key, value in trailers:
-        if key != _DETAILS_TRAILER:
-            continue
-        try:
-            status = status_pb2.Status.FromString(value)
-            for detail in status.details:
-                if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
-                    found = error_details_pb2.ErrorInfo.FromString(detail.value)
-                    if found.domain == _DOMAIN:
-                        info = found
-                elif detail.Is(error_details_pb2.BadRequest.DESCRIPTOR):
-                    bad_request = error_details_pb2.BadRequest.FromString(detail.value)
-                elif detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
-                    told = error_details_pb2.RetryInfo.FromString(detail.value)
-                    retry = duration_from_proto(told.retry_delay)
-        except DecodeError:
-            continue
+    try:
+        for detail in status_pb2.Status.FromString(serialized).details:
+            if detail.Is(error_details_pb2.ErrorInfo.DESCRIPTOR):
+                found = error_details_pb2.ErrorInfo.FromString(detail.value)
+                if found.domain == _DOMAIN:
+                    info = found
+            elif detail.Is(error_details_pb2.BadRequest.DESCRIPTOR):
+                bad_request = error_details_pb2.BadRequest.FromString(detail.value)
+            elif detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
+                told = error_details_pb2.RetryInfo.FromString(detail.value)
+                retry = duration_from_proto(told.retry_delay)
+    except DecodeError:
+        pass  # What was read so far counts.
     return info, bad_request, retry

@@ -2,7 +2,7 @@
 
 use recalld_algo::score::Weights;
 
-use super::rank::{Best, Ranking};
+use super::rank::{Best, Bests, Ranking};
 use super::refine::{Candidate, Refiner};
 use super::tuning::Tuning;
 use super::{DENSE, LEXICAL};
@@ -12,11 +12,11 @@ use crate::explain::{Explanation, Factor, Signal};
 pub(super) struct Explainer<'a> {
     ranking: &'a Ranking,
     tuning: &'a Tuning,
-    bests: &'a [Best],
+    bests: &'a Bests,
 }
 
 impl<'a> Explainer<'a> {
-    pub(super) fn new(ranking: &'a Ranking, tuning: &'a Tuning, bests: &'a [Best]) -> Self {
+    pub(super) fn new(ranking: &'a Ranking, tuning: &'a Tuning, bests: &'a Bests) -> Self {
         Self {
             ranking,
             tuning,
@@ -95,7 +95,7 @@ impl<'a> Explainer<'a> {
     fn rank(&self, candidate: &Candidate, score: impl Fn(&Best) -> f32) -> u32 {
         let own = self.bests.iter().find(|best| best.doc == candidate.doc.0);
         own.map_or(0, |own| {
-            let before = self.bests.iter().filter(|best| score(best) > score(own));
+            let before = self.bests.iter().filter(|best| score(best) > score(&own));
             before.count() as u32 + 1
         })
     }

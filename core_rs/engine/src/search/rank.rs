@@ -6,7 +6,7 @@ use recalld_algo::decay::{self, Decay};
 use recalld_algo::fusion::{Fusion, Moments};
 use recalld_algo::question;
 use recalld_algo::score::{relevance_from_z, score};
-use recalld_algo::topk::TopK;
+use recalld_algo::topk::{Hit, TopK};
 use recalld_store::StoreError;
 use recalld_store::codec::header::Header;
 use recalld_store::ids::{Micros, Row};
@@ -86,6 +86,59 @@ pub(super) struct Best {
     pub(super) lexical: f32,
 }
 
+/// The documents to be ranked, column by column, since every one of them passes through here.
+#[derive(Default)]
+pub(super) struct Bests {
+    docs: Vec<u32>,
+    cosines: Vec<f32>,
+    lexical: Vec<f32>,
+}
+
+impl Bests {
+    fn with_capacity(documents: usize) -> Self {
+        Self {
+            docs: Vec::with_capacity(documents),
+            cosines: Vec::with_capacity(documents),
+            lexical: Vec::with_capacity(documents),
+        }
+    }
+
+    fn push(&mut self, best: Best) {
+        self.docs.push(best.doc);
+        self.cosines.push(best.cosine);
+        self.lexical.push(best.lexical);
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Best> + '_ {
+        let columns = self.docs.iter().zip(&self.cosines).zip(&self.lexical);
+        columns.map(|((&doc, &cosine), &lexical)| Best {
+            doc,
+            cosine,
+            lexical,
+        })
+    }
+
+    /// The best by the arms alone, best first, as places in the columns. Within rounding they have the value that
+    /// [`Ranking::fuse`] gives.
+    fn top(&self, ranking: &Ranking, count: usize) -> Vec<Hit> {
+        let [by_cosine, by_lexical, constant] = ranking.linear();
+        // A passage without a vector counts as an average one.
+        let mean = ranking.dense.map_or(0.0, |moments| moments.mean() as f32);
+        let fused: Vec<f32> = self
+            .cosines
+            .iter()
+            .zip(&self.lexical)
+            .map(|(&cosine, &lexical)| {
+                let cosine = if cosine == NO_VECTOR { mean } else { cosine };
+                cosine * by_cosine + lexical * by_lexical + constant
+            })
+            .collect();
+        let mut top = TopK::new(count);
+        top.extend_dense(&fused);
+        top.into_sorted()
+    }
+}
+
 /// Sums from which moments are made.
 #[derive(Default)]
 struct Sums {
@@ -99,16 +152,16 @@ const LANES: usize = 8;
 
 impl Sums {
     /// Of a value of every document; those without a vector are left out.
-    fn over(bests: &[Best], value: impl Fn(&Best) -> f32) -> Self {
+    fn over(values: &[f32]) -> Self {
         let mut lanes: [Self; LANES] = Default::default();
-        let (chunks, rest) = bests.as_chunks::<LANES>();
+        let (chunks, rest) = values.as_chunks::<LANES>();
         for chunk in chunks {
-            for (lane, best) in lanes.iter_mut().zip(chunk) {
-                lane.add(value(best));
+            for (lane, &value) in lanes.iter_mut().zip(chunk) {
+                lane.add(value);
             }
         }
-        for (lane, best) in lanes.iter_mut().zip(rest) {
-            lane.add(value(best));
+        for (lane, &value) in lanes.iter_mut().zip(rest) {
+            lane.add(value);
         }
         lanes.into_iter().fold(Self::default(), |all, lane| Self {
             count: all.count + lane.count,
@@ -199,11 +252,7 @@ pub(crate) fn rank(
             lexical: of_lexical,
         },
     };
-    let mut top = TopK::new(candidates(query.limit));
-    for (index, best) in bests.iter().enumerate() {
-        top.push(index as u32, ranking.fuse(best.cosine, best.lexical));
-    }
-    let top = top.into_sorted();
+    let top = bests.top(&ranking, candidates(query.limit));
     let (front, rest) = top.split_at(top.len().min(refine::refined(query.limit)));
 
     let refiner = Refiner {
@@ -219,7 +268,7 @@ pub(crate) fn rank(
     let mut in_time = true;
     for hit in front {
         in_time = in_time && !ask.limit.passed();
-        refined.push(refiner.candidate(bests[hit.id as usize].doc, in_time)?);
+        refined.push(refiner.candidate(bests.docs[hit.id as usize], in_time)?);
     }
     refiner.by_time(&mut refined, &query.text);
     let scorer = Scorer {
@@ -241,7 +290,7 @@ pub(crate) fn rank(
         if ask.probe.is_none() && bar.is_above(scorer.most(hit.score)) {
             break;
         }
-        let one = scorer.score(refiner.candidate(bests[hit.id as usize].doc, false)?)?;
+        let one = scorer.score(refiner.candidate(bests.docs[hit.id as usize], false)?)?;
         bar.raise(&one);
         scored.push(one);
     }
@@ -253,7 +302,7 @@ pub(crate) fn rank(
                 .find(|best| best.doc == doc.0)
                 .map_or(0, |own| {
                     let fused = |best: &Best| ranking.fuse(best.cosine, best.lexical);
-                    let before = bests.iter().filter(|best| fused(best) > fused(own));
+                    let before = bests.iter().filter(|best| fused(best) > fused(&own));
                     before.count() as u32 + 1
                 });
             let scored = scorer.score(refiner.candidate(doc.0, true)?)?;
@@ -272,12 +321,16 @@ pub(crate) fn rank(
 fn arms(
     dense: Option<&DenseScores>,
     lexical: Option<&LexicalScores>,
-    bests: &[Best],
+    bests: &Bests,
     explain: bool,
 ) -> Vec<Arm> {
     let mut arms = Vec::new();
     if let Some(dense) = dense {
-        let candidates = bests.iter().filter(|best| best.cosine != NO_VECTOR).count() as u32;
+        let candidates = bests
+            .cosines
+            .iter()
+            .filter(|cosine| **cosine != NO_VECTOR)
+            .count() as u32;
         arms.push(Arm {
             name: DENSE,
             candidates,
@@ -290,7 +343,7 @@ fn arms(
         });
     }
     if lexical.is_some() {
-        let candidates = bests.iter().filter(|best| best.lexical > 0.0).count() as u32;
+        let candidates = bests.lexical.iter().filter(|score| **score > 0.0).count() as u32;
         arms.push(Arm {
             name: LEXICAL,
             candidates,
@@ -402,6 +455,21 @@ impl Ranking {
             .fuse(self.dense_z(cosine), self.lexical_z(lexical))
     }
 
+    /// What a cosine and a lexical score are multiplied by, and what is added.
+    fn linear(&self) -> [f32; 3] {
+        let (dense, lexical) = self.shares();
+        let part = |arm: Option<Moments>, share: f32| match arm {
+            Some(moments) if moments.deviation() > 0.0 => {
+                let slope = f64::from(share) / moments.deviation();
+                (slope, -slope * moments.mean())
+            }
+            _ => (0.0, 0.0),
+        };
+        let (by_cosine, first) = part(self.dense, dense);
+        let (by_lexical, second) = part(self.lexical, lexical);
+        [by_cosine as f32, by_lexical as f32, (first + second) as f32]
+    }
+
     /// A passage without a vector counts as an average one. None: the arm takes no part.
     pub(super) fn dense_z(&self, cosine: f32) -> Option<f32> {
         self.dense.map(|moments| {
@@ -436,24 +504,27 @@ fn gather(
     scope: &Scope<'_>,
     dense: Option<&DenseScores>,
     lexical: Option<&LexicalScores>,
-) -> Result<(Vec<Best>, Moments), StoreError> {
+) -> Result<(Bests, Moments), StoreError> {
     let lexical_of = |doc: u32| lexical.map_or(0.0, |lexical| lexical.document(doc));
     let mut sums = Sums::default();
-    let mut bests: Vec<Best> = Vec::new();
+    let mut bests = Bests::default();
     match dense.map(|dense| (dense, &dense.seen)) {
         Some((_, Seen::Rows(cosines))) => {
             bests = match scope.permitted {
-                Some(permitted) => permitted
-                    .iter()
-                    .map(|doc| Best {
-                        doc,
-                        cosine: best(scope.rows_of(doc).map(|row| cosines.get(row))),
-                        lexical: lexical_of(doc),
-                    })
-                    .collect(),
+                Some(permitted) => {
+                    let mut bests = Bests::with_capacity(permitted.len() as usize);
+                    for doc in permitted {
+                        bests.push(Best {
+                            doc,
+                            cosine: best(scope.rows_of(doc).map(|row| cosines.get(row))),
+                            lexical: lexical_of(doc),
+                        });
+                    }
+                    bests
+                }
                 None => every(scope, |row| cosines.get(row), lexical_of),
             };
-            sums = Sums::over(&bests, |best| best.cosine);
+            sums = Sums::over(&bests.cosines);
         }
         Some((dense, Seen::Nearest { rows, sample })) => {
             for &cosine in sample {
@@ -484,15 +555,13 @@ fn gather(
                 .unwrap_or_default()
                 .to_vec();
             docs.sort_unstable();
-            bests.extend(
-                docs.into_iter()
-                    .filter(|&doc| scope.allows(doc))
-                    .map(|doc| Best {
-                        doc,
-                        cosine: NO_VECTOR,
-                        lexical: lexical_of(doc),
-                    }),
-            );
+            for doc in docs.into_iter().filter(|&doc| scope.allows(doc)) {
+                bests.push(Best {
+                    doc,
+                    cosine: NO_VECTOR,
+                    lexical: lexical_of(doc),
+                });
+            }
         }
     }
     Ok((bests, sums.moments(PRIOR_COSINE, 1.0)))
@@ -503,12 +572,8 @@ fn best(cosines: impl Iterator<Item = f32>) -> f32 {
 }
 
 /// All documents that may be returned, in one pass over the rows.
-fn every(
-    scope: &Scope<'_>,
-    cosine: impl Fn(u32) -> f32,
-    lexical: impl Fn(u32) -> f32,
-) -> Vec<Best> {
-    let mut bests: Vec<Best> = Vec::with_capacity(scope.documents() as usize);
+fn every(scope: &Scope<'_>, cosine: impl Fn(u32) -> f32, lexical: impl Fn(u32) -> f32) -> Bests {
+    let mut bests = Bests::with_capacity(scope.documents() as usize);
     let mut skipping = true;
     for (row, facts) in scope.facts.iter() {
         if facts.offset == 0 {
@@ -520,8 +585,8 @@ fn every(
                     lexical: lexical(row),
                 });
             }
-        } else if !skipping && let Some(best) = bests.last_mut() {
-            best.cosine = best.cosine.max(cosine(row));
+        } else if !skipping && let Some(best) = bests.cosines.last_mut() {
+            *best = best.max(cosine(row));
         }
     }
     bests
@@ -540,11 +605,11 @@ fn lexical_candidates(lexical: Option<&LexicalScores>, wanted: usize) -> Vec<u32
 }
 
 /// Moments over all documents that may be returned; those without a word of the query have 0.
-fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &[Best]) -> Moments {
+fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &Bests) -> Moments {
     let mut sums = Sums::default();
     let documents = scope.documents();
-    if bests.len() as u64 == documents {
-        sums = Sums::over(bests, |best| best.lexical);
+    if bests.docs.len() as u64 == documents {
+        sums = Sums::over(&bests.lexical);
     } else {
         // Only candidates were gathered; of the others, those without a score count as 0.
         for &doc in lexical.documents().iter().filter(|doc| scope.allows(**doc)) {

@@ -26,9 +26,6 @@ const ALL_TERMS: f32 = 0.9;
 /// The best ones, among which time counts, and which must hold the query together.
 const BEST: usize = 10;
 
-/// How much of what an older memory has of the query a newer one may lack and still pass it.
-const MAY_LACK: f32 = 0.1;
-
 /// How far a newer memory gets ahead of the one that it passes.
 const AHEAD: f32 = 0.01;
 
@@ -188,8 +185,8 @@ impl Refiner<'_> {
         Self::order(candidates);
     }
 
-    /// Lifts each memory over the older ones that it brings up to date: it has all the words of the query that they have
-    /// and lies not far behind. In a row of three values each passes the one before it.
+    /// Lifts each memory over the older ones that it brings up to date: it has nearly all the words of the query that they
+    /// have and lies not far behind. In a row of three values each passes the one before it.
     fn pass_older(&self, best: &mut [Candidate]) {
         let Some(words) = self.words else { return };
         let mut by_age: Vec<usize> = (0..best.len()).collect();
@@ -205,7 +202,7 @@ impl Refiner<'_> {
                 .filter(|&&older| (before[newer]..=reach).contains(&before[older]))
                 .filter(|&&older| {
                     let old = best[older].matched.as_ref();
-                    old.is_some_and(|old| words.lacking(old, new) <= MAY_LACK)
+                    old.is_some_and(|old| words.brings_up_to_date(new, old))
                 })
                 .map(|&older| best[older].fused)
                 .fold(f32::NEG_INFINITY, f32::max);

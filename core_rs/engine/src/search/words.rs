@@ -22,6 +22,13 @@ const NAME_FACTOR: f32 = 4.0;
 /// A query of more words than this is a situation and not a question: it need not be found in whole.
 const QUESTION_WORDS: f32 = 10.0;
 
+/// The share of a query's words from which a memory is about what is asked.
+const ABOUT: f32 = 0.35;
+
+/// How much of a query's words a newer memory may lack of those that an older one has, when that has all of them. When it
+/// has fewer, less by the root: else a memory with few of them would be passed by one with none.
+const MAY_LACK: f32 = 0.15;
+
 /// A cosine from which a word is the same word.
 const SAME: f32 = 0.999;
 
@@ -159,14 +166,14 @@ impl QueryWords {
         1.0 - missing * (QUESTION_WORDS / self.weights.len() as f32).min(1.0)
     }
 
-    /// How much of what `old` has of the query `new` lacks, 0..1.
-    pub(crate) fn lacking(&self, old: &Matched, new: &Matched) -> f32 {
-        old.best
-            .iter()
-            .zip(&new.best)
-            .zip(&self.weights)
-            .map(|((old, new), weight)| weight * (old - new).max(0.0))
-            .sum()
+    /// Whether `old` is about what is asked and `new` has nearly all that `old` has of it.
+    pub(crate) fn brings_up_to_date(&self, new: &Matched, old: &Matched) -> bool {
+        let (mut has, mut lacks) = (0.0, 0.0);
+        for ((old, new), weight) in old.best.iter().zip(&new.best).zip(&self.weights) {
+            has += weight * old;
+            lacks += weight * (old - new).max(0.0);
+        }
+        has >= ABOUT && lacks <= MAY_LACK * has.sqrt()
     }
 }
 

@@ -1,145 +1,39 @@
-"""The client for asyncio.
+"""The calls of one namespace, for code that blocks.
 
-The same as the one in `_client`, which a test holds it to, but for `await`. Nothing that both need may be
-written here.
+Every call is made in `_calls`; the asyncio namespace in `_async_namespace` is the same but for `await`.
+Nothing that both need may be written here.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import grpc
-import grpc.aio
-
-from . import _calls
-from ._channel import connection, methods
-from ._retry import Attempts, Policy
-from ._tokens import Tokens
-from ._types import (
-    Brief,
+from . import _calls, _searches
+from ._arguments import (
     BriefFormat,
     BriefSection,
     ContentFormat,
-    Deleted,
-    Details,
     Item,
-    NamespaceStats,
-    Receipt,
-    Search,
+    Query,
     Source,
-    StoreStats,
     TimeRange,
-    Tls,
-    TokenCounts,
     Weights,
-    WhyNot,
 )
+from ._errors import RecalldError
+from ._stream import SearchStream
+from ._types import Brief, Deleted, Details, NamespaceStats, Receipt, Search, WhyNot
 from .filters import Filter
 
+if TYPE_CHECKING:
+    from ._client import Client
+
 # ruff: noqa: A002 - `filter`, `format` and `id` are what the contract calls them
-# ruff: noqa: ASYNC109 - the server is told the deadline, which a timeout around the call could not do
+# ruff: noqa: SLF001 - a namespace is a part of its client
 T = TypeVar("T")
 
 
-class AsyncClient:
-    """A connection to a sidecar, for asyncio. Belongs to the event loop of its first call.
-
-        async with AsyncClient("unix:/run/recalld.sock") as client:
-            alice = client.namespace("acme", "user", "alice")
-
-    `target` is `unix:/path` or `host:port`. `timeout` is the deadline of a call in seconds, all its attempts
-    together, when the call does not say its own. `retries` is how often a call is repeated, at most, when the
-    sidecar is unavailable or asks to come back later; a write repeated so is still one write. Connects with
-    the first call.
-
-    A sidecar neither encrypts nor checks keys; these are for a proxy before one. `tls` encrypts: True, or a
-    `Tls` with files of your own. `api_key` is sent with each call as `authorization: Bearer`; InvalidArgument
-    where that would leave the host without TLS.
-    """
-
-    def __init__(
-        self,
-        target: str,
-        *,
-        timeout: float = 5.0,
-        retries: int = 3,
-        tls: bool | Tls = False,
-        api_key: str | None = None,
-    ) -> None:
-        self._target = target
-        self._policy = Policy(timeout=timeout, retries=retries)
-        self._tokens = Tokens()
-        self._sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-        self._connection = connection(target, tls=tls, api_key=api_key)
-        self._channel: grpc.aio.Channel | None = None
-        self._methods: dict[str, Any] = {}
-        self._closed = False
-
-    def namespace(self, *segments: str) -> "AsyncNamespace":
-        """Bind a namespace, such as `client.namespace("acme", "user", "alice")`; asks the server nothing."""
-        return AsyncNamespace(self, _calls.NamespaceCalls(segments, self._tokens))
-
-    async def count_tokens(
-        self, texts: Collection[str], *, encoding: str | None = None, timeout: float | None = None
-    ) -> TokenCounts:
-        """Count the tokens of texts, up to 1,000 of them.
-
-        `encoding` names the counter: `o200k_base` (default) or `cl100k_base`, which are exact; a tokenizer
-        that the sidecar is configured with, exact too; or `approximate`, which reads no vocabulary and counts
-        high rather than low.
-        """
-        return await self._run(_calls.count_tokens(texts, encoding), timeout)
-
-    async def stats(self, *, timeout: float | None = None) -> StoreStats:
-        """Count what the store holds."""
-        return await self._run(_calls.store_stats(), timeout)
-
-    async def close(self) -> None:
-        """Close the connection and end the calls in flight. The client cannot be used again."""
-        self._closed = True
-        if self._channel is not None:
-            await self._channel.close()
-
-    async def _run(self, call: _calls.Call[T], timeout: float | None) -> T:
-        attempts = Attempts(call, self._policy, self._tokens, timeout)
-        while True:
-            if self._closed:
-                raise RuntimeError("this client is closed")
-            try:
-                response = await self._connected()[call.method](
-                    call.request, timeout=attempts.remaining(), metadata=self._connection.metadata
-                )
-            except grpc.RpcError as failed:
-                await self._sleep(attempts.pause(failed))
-            else:
-                return attempts.answer(response)
-
-    def _connected(self) -> dict[str, Any]:
-        # A channel belongs to the event loop in which it is made; a client may be made before there is one.
-        if self._channel is None:
-            self._channel = self._connection.channel(grpc.aio)
-            self._methods = methods(self._channel)
-        return self._methods
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"AsyncClient({self._target!r})"
-
-
-class AsyncNamespace:
-    """The memories of one namespace. Made by `AsyncClient.namespace`.
+class Namespace:
+    """The memories of one namespace. Made by `Client.namespace`.
 
     A read waits until the store has come as far as this client last heard, so that an agent reads its own
     writes, even through another sidecar. `at_least_as_fresh` replaces that: give the token of an answer that
@@ -147,7 +41,7 @@ class AsyncNamespace:
     `RecalldError`.
     """
 
-    def __init__(self, client: AsyncClient, calls: _calls.NamespaceCalls) -> None:
+    def __init__(self, client: "Client", calls: _calls.NamespaceCalls) -> None:
         self._client = client
         self._calls = calls
 
@@ -156,7 +50,7 @@ class AsyncNamespace:
         """The path that names it."""
         return self._calls.segments
 
-    async def write(
+    def write(
         self,
         content: str | dict[str, Any] | list[Any],
         *,
@@ -202,9 +96,9 @@ class AsyncNamespace:
             if_version=if_version,
             origin=origin,
         )
-        return await self._run(self._calls.write_one(item, idempotency_key), timeout)
+        return self._run(self._calls.write_one(item, idempotency_key), timeout)
 
-    async def write_many(
+    def write_many(
         self,
         items: Iterable[Item],
         *,
@@ -215,9 +109,9 @@ class AsyncNamespace:
 
         `idempotency_key` and errors are as in `write`.
         """
-        return await self._run(self._calls.write(items, idempotency_key), timeout)
+        return self._run(self._calls.write(items, idempotency_key), timeout)
 
-    async def search(
+    def search(
         self,
         query: str | None = None,
         *,
@@ -232,6 +126,7 @@ class AsyncNamespace:
         weights: Weights | None = None,
         half_lives: Mapping[str, timedelta] | None = None,
         explain: bool = False,
+        latency_budget: timedelta | None = None,
         at_least_as_fresh: str | None = None,
         timeout: float | None = None,
     ) -> Search:
@@ -242,9 +137,11 @@ class AsyncNamespace:
         least `min_relevance`; a hit under the store's own threshold is `weak`. `filter` is made with
         `recalld.filters`; `kinds` keeps memories of one of these kinds, `tags` those that carry all of these
         tags, and `occurred` those that occurred in this span. `weights` and `half_lives` (by kind) change how
-        hits are scored. `explain` adds to each hit how its score came about.
+        hits are scored. `explain` adds to each hit how its score came about, and to each arm what its ways of
+        looking would have cost. `latency_budget` is the time to spend: what has not begun by then is left out
+        and named in the answer's `degraded`.
         """
-        call = self._calls.search(
+        asked = Query(
             query,
             vector=vector,
             limit=limit,
@@ -257,11 +154,31 @@ class AsyncNamespace:
             weights=weights,
             half_lives=half_lives,
             explain=explain,
+            latency_budget=latency_budget,
             at_least_as_fresh=at_least_as_fresh,
         )
-        return await self._run(call, timeout)
+        return self._run(self._calls.search(asked), timeout)
 
-    async def why_not(
+    def search_many(
+        self, queries: Iterable[str | Query], *, timeout: float | None = None
+    ) -> list[Search | RecalldError]:
+        """Ask many searches at once, each text alone or a `Query`, and give what became of each, in order.
+
+        One that fails stands as its error and does not lose the others; this raises only when a whole call
+        fails. Up to 256 searches see one state of the store; more are asked in several calls.
+        """
+        batch = _searches.batch(self._calls, queries, self._client._tokens)
+        self._client._run_all(batch.calls, timeout)
+        return batch.outcomes
+
+    def search_stream(self, *, timeout: float | None = None) -> SearchStream:
+        """Open a long stream for searches, to ask without waiting for each answer; see `SearchStream`.
+
+        `timeout` is for each search on it.
+        """
+        return SearchStream(self._calls, self._client._way(), timeout)
+
+    def why_not(
         self,
         query: str | None = None,
         *,
@@ -277,6 +194,7 @@ class AsyncNamespace:
         min_relevance: float | None = None,
         weights: Weights | None = None,
         half_lives: Mapping[str, timedelta] | None = None,
+        latency_budget: timedelta | None = None,
         at_least_as_fresh: str | None = None,
         timeout: float | None = None,
     ) -> WhyNot:
@@ -284,7 +202,7 @@ class AsyncNamespace:
 
         Name the memory by `id` or `key`. The other arguments are those of the `search` that is asked about.
         """
-        search = self._calls.search(
+        search = Query(
             query,
             vector=vector,
             limit=limit,
@@ -296,11 +214,13 @@ class AsyncNamespace:
             min_relevance=min_relevance,
             weights=weights,
             half_lives=half_lives,
+            latency_budget=latency_budget,
             at_least_as_fresh=at_least_as_fresh,
         )
-        return await self._run(self._calls.why_not(search, id=id, key=key), timeout)
+        call = self._calls.why_not(self._calls.search(search), id=id, key=key)
+        return self._run(call, timeout)
 
-    async def get(
+    def get(
         self,
         ids: Collection[str] = (),
         keys: Collection[str] = (),
@@ -324,9 +244,9 @@ class AsyncNamespace:
             as_of_version=as_of_version,
             at_least_as_fresh=at_least_as_fresh,
         )
-        return await self._run(call, timeout)
+        return self._run(call, timeout)
 
-    async def delete(
+    def delete(
         self,
         ids: Collection[str] = (),
         keys: Collection[str] = (),
@@ -350,9 +270,9 @@ class AsyncNamespace:
             dry_run=dry_run,
             idempotency_key=idempotency_key,
         )
-        return await self._run(call, timeout)
+        return self._run(call, timeout)
 
-    async def brief(
+    def brief(
         self,
         query: str | None = None,
         *,
@@ -373,6 +293,7 @@ class AsyncNamespace:
         weights: Weights | None = None,
         half_lives: Mapping[str, timedelta] | None = None,
         if_fingerprint: str | None = None,
+        latency_budget: timedelta | None = None,
         at_least_as_fresh: str | None = None,
         timeout: float | None = None,
     ) -> Brief:
@@ -405,16 +326,17 @@ class AsyncNamespace:
             weights=weights,
             half_lives=half_lives,
             if_fingerprint=if_fingerprint,
+            latency_budget=latency_budget,
             at_least_as_fresh=at_least_as_fresh,
         )
-        return await self._run(call, timeout)
+        return self._run(call, timeout)
 
-    async def stats(self, *, timeout: float | None = None) -> NamespaceStats:
+    def stats(self, *, timeout: float | None = None) -> NamespaceStats:
         """Count what the namespace holds."""
-        return await self._run(self._calls.stats(), timeout)
+        return self._run(self._calls.stats(), timeout)
 
-    async def _run(self, call: _calls.Call[T], timeout: float | None) -> T:
-        return await self._client._run(call, timeout)  # noqa: SLF001
+    def _run(self, call: _calls.Call[T], timeout: float | None) -> T:
+        return self._client._run(call, timeout)
 
     def __repr__(self) -> str:
-        return f"AsyncNamespace({', '.join(map(repr, self.segments))})"
+        return f"Namespace({', '.join(map(repr, self.segments))})"

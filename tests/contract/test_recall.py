@@ -1,4 +1,4 @@
-"""What the client answers about recall, from a real sidecar: weak hits, explanations, why_not, and briefs as asked.
+"""What the client answers about recall on every way to a store: weak hits, explanations, why_not, and briefs as asked.
 
 The rules of ranking and packing are tested in Rust; here each of them reaches the user under its name.
 """
@@ -16,7 +16,7 @@ import recalld
 from recalld import AsyncClient, BriefFormat, BriefSection, Client, Item, Namespace, SearchStage
 from recalld.filters import field
 
-from tests.support.sidecar import RunningSidecar, running_sidecar
+from tests.contract.ways import WAYS, target_of
 from tests.support.store import wait_until
 
 GUIDE = Path(__file__).parents[2] / "docs/guide.md"
@@ -31,15 +31,15 @@ TRAVEL = [
 ]
 
 
-@pytest.fixture(scope="module")
-def sidecar() -> Iterator[RunningSidecar]:
-    with running_sidecar() as running:
-        yield running
+@pytest.fixture(scope="module", params=WAYS)
+def target(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with target_of(request.param, tmp_path_factory.mktemp("store") / "data") as reached:
+        yield reached
 
 
 @pytest.fixture(scope="module")
-def client(sidecar: RunningSidecar) -> Iterator[Client]:
-    with Client(sidecar.address, timeout=30) as connected:
+def client(target: str) -> Iterator[Client]:
+    with Client(target, timeout=30) as connected:
         yield connected
 
 
@@ -245,8 +245,8 @@ def test_an_approximate_count_is_not_low(client: Client) -> None:
     assert all(high >= count for high, count in zip(near.counts, exact.counts, strict=True))
 
 
-async def test_both_clients_answer_the_same(sidecar: RunningSidecar, alice: Namespace) -> None:
-    async with AsyncClient(sidecar.address, timeout=30) as connected:
+async def test_both_clients_answer_the_same(target: str, alice: Namespace) -> None:
+    async with AsyncClient(target, timeout=30) as connected:
         awaited = connected.namespace(*alice.segments)
         assert (await awaited.why_not(QUERY, key="hotel", limit=1)).stage == alice.why_not(
             QUERY, key="hotel", limit=1

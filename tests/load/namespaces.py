@@ -1,0 +1,73 @@
+"""Search in a store of many small namespaces, beside one of few: what a tenant pays for the others."""
+
+from statistics import median
+
+from recalld.v1 import memory_service_pb2 as pb
+from recalld.v1.types_pb2 import Namespace
+from recalld_sidecar.load.texts import Texts
+
+from tests.load.report import COMMAND, Figures, at_most
+from tests.load.rounds import in_turns, ratio
+from tests.load.scale import LARGE, Scale
+from tests.load.stores import SERVICE, Store, Workshop, opened
+
+FEW = 100
+"""Namespaces of the store that is compared with."""
+MEMORIES = 100
+"""Of each namespace."""
+TEXTS = 10_000
+"""Different memories; namespaces share them."""
+QUERIES = 1_000
+GOAL = at_most(1.2)
+LARGE_NAMESPACES = LARGE.namespaces
+
+
+def measure(workshop: Workshop, scale: Scale) -> Figures:
+    """Measure both stores in turns."""
+    many = scale.namespaces
+    figures = Figures(f"Search in one of {many:,} namespaces of {MEMORIES} memories, in the core")
+    memories = Texts(19).memories(TEXTS)
+    with opened(workshop.fresh()) as small, opened(workshop.fresh()) as large:
+        _fill(small, FEW, memories)
+        _fill(large, many, memories)
+        requests = {name: _requests(count, memories) for name, count in (("few", FEW), ("many", many))}
+        timings = in_turns(
+            {
+                "few": lambda at: small.call(SERVICE + "Search", requests["few"][at % QUERIES]),
+                "many": lambda at: large.call(SERVICE + "Search", requests["many"][at % QUERIES]),
+            },
+            rounds=scale.rounds,
+            calls_a_round=scale.calls,
+        )
+    few, some = timings["few"], timings["many"]
+    figures.add(f"{FEW} namespaces: p50", median(few.p50s) * 1e3, "ms")
+    figures.add(f"{many:,} namespaces: p50", median(some.p50s) * 1e3, "ms")
+    large_enough = many >= LARGE_NAMESPACES
+    name = f"{many:,} namespaces / {FEW}: p50"
+    figures.add(name, ratio(some.p50s, few.p50s), "x", GOAL if large_enough else None)
+    if not large_enough:
+        figures.miss(
+            f"{LARGE_NAMESPACES:,} namespaces / {FEW}: p50", "x", GOAL, f"{COMMAND} --only namespaces --large"
+        )
+    return figures
+
+
+def _fill(store: Store, namespaces: int, memories: list[str]) -> None:
+    for number in range(namespaces):
+        first = number * MEMORIES % len(memories)
+        items = [pb.WriteItem(content=text) for text in memories[first : first + MEMORIES]]
+        request = pb.WriteRequest(namespace=_name(number), items=items)
+        store.call(SERVICE + "Write", request.SerializeToString())
+
+
+def _requests(namespaces: int, memories: list[str]) -> list[bytes]:
+    queries = Texts(23).queries(memories, QUERIES)
+    # A stride without a common factor visits namespaces all over the store.
+    return [
+        pb.SearchRequest(namespace=_name(at * 7_919 % namespaces), query=query).SerializeToString()
+        for at, query in enumerate(queries)
+    ]
+
+
+def _name(number: int) -> Namespace:
+    return Namespace(segments=["small", f"{number:06d}"])
