@@ -8,6 +8,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from contextlib import ExitStack
 from http import HTTPStatus
 from typing import Final
@@ -18,8 +19,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from recalld_sidecar import logs, metrics
 from recalld_sidecar._core import Core
 from recalld_sidecar.config import Config, TcpAddress, UnixAddress
+from recalld_sidecar.front import FrontServer
 from recalld_sidecar.http import HttpServer, Reply, Routes
-from recalld_sidecar.server import GrpcServer
+from recalld_sidecar.server import GrpcServer, Server
 from recalld_sidecar.services import Handler
 from recalld_sidecar.services.admin import AdminService
 
@@ -44,11 +46,11 @@ class Sidecar:
         with ExitStack() as undo:
             self._core = _open_core(config)
             undo.callback(self._core.close)
-            handlers, control = _handlers(self._core)
+            handlers, control = _handlers(self._core, config.slo_ms / 1000)
             self._registry = metrics.registry(metrics.SidecarCollector(self._core, control))
-            self._grpc = GrpcServer(handlers, max_in_flight=config.max_in_flight)
-            undo.callback(self._grpc.close)
-            self.listen: Final = [self._grpc.listen(address) for address in config.listen]
+            self._server = _server(config, self._core, handlers)
+            undo.callback(self._server.close)
+            self.listen: Final = [self._server.listen(address) for address in config.listen]
             """Where gRPC is served, with the ports that were chosen."""
             self._http = HttpServer(config.http, self._routes()) if config.http else None
             self.http: Final = self._http.address if self._http else None
@@ -57,7 +59,7 @@ class Sidecar:
 
     def start(self) -> None:
         """Begin to answer."""
-        self._grpc.start()
+        self._server.start()
         self._serving = True
         if self._http:
             self._http.start()
@@ -71,7 +73,7 @@ class Sidecar:
         self._serving = False
         _log.info("draining")
         deadline = time.monotonic() + self._drain_seconds
-        drained = self._grpc.stop(self._drain_seconds)
+        drained = self._server.stop(self._drain_seconds)
         if self._http:
             self._http.stop()
         # Closing waits for every call that is in the core, also for those whose callers have gone.
@@ -140,6 +142,7 @@ def _open_core(config: Config) -> Core:
         max_in_flight=config.max_in_flight,
         max_queued_writes=config.max_queued_writes,
         index_after=config.index_after,
+        slo_seconds=config.slo_ms / 1000,
         tokenizers={name: str(path) for name, path in config.tokenizers.items()},
     )
 
@@ -151,15 +154,33 @@ def _reachable_at(listen: tuple[UnixAddress | TcpAddress, ...]) -> str:
     return str(known[0]) if known else ""
 
 
-def _handlers(core: Core) -> tuple[dict[str, Handler], list[metrics.ControlCounts]]:
+def _handlers(core: Core, slo_seconds: float) -> tuple[dict[str, Handler], list[metrics.ControlCounts]]:
     """Make the registry of everything that is served, and the counts of what Python answers."""
     handlers: dict[str, Handler] = dict.fromkeys(core.methods(), core.dispatch)
     control = []
     for method, handler in AdminService(core).handlers().items():
-        counts = metrics.ControlCounts(method)
+        counts = metrics.ControlCounts(method, slo_seconds)
         handlers[method] = counts.measured(handler)
         control.append(counts)
     return handlers, control
+
+
+def _server(config: Config, core: Core, handlers: Mapping[str, Handler]) -> Server:
+    """Make what serves gRPC: the native front with grpcio behind it, or grpcio alone."""
+    is_native = config.front == "native"
+    streams = dict.fromkeys(core.stream_methods(), core.dispatch)
+    grpc = GrpcServer(handlers, streams, max_in_flight=config.max_in_flight, is_behind_front=is_native)
+    if not is_native:
+        return grpc
+    return FrontServer(
+        grpc,
+        core,
+        {method: handler for method, handler in handlers.items() if method not in core.methods()},
+        folder=config.data_dir / "front",
+        max_in_flight=config.max_in_flight,
+        log_level=config.log_level,
+        log_format=config.log_format,
+    )
 
 
 def _alive() -> Reply:

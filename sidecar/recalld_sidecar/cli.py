@@ -109,6 +109,12 @@ def _demo(args: argparse.Namespace) -> int:
     return status
 
 
+def _load(args: argparse.Namespace) -> int:
+    from recalld_sidecar import load
+
+    return load.run(args, args.target or _default_address())
+
+
 def _version(_args: argparse.Namespace) -> int:
     from recalld_sidecar import _core
 
@@ -272,12 +278,16 @@ def _talk(args: argparse.Namespace, ask: Callable[["Client", Any], T]) -> T:
     """Call a running sidecar; what it refuses becomes one line."""
     from recalld import Client, RecalldError
 
-    address = args.address or str(_configuration(argparse.Namespace()).listen[0])
+    address = args.address or _default_address()
     try:
         with Client(address, timeout=args.timeout) as client:
             return ask(client, client.namespace(*args.namespace) if args.namespace else None)
     except RecalldError as error:
         raise _FailureError(_explain(error, address)) from None
+
+
+def _default_address() -> str:
+    return str(_configuration(argparse.Namespace()).listen[0])
 
 
 def _explain(error: "RecalldError", address: str) -> str:
@@ -374,6 +384,11 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
         from recalld_sidecar.demo import add_arguments
 
         add_arguments(demo)
+    load = command("load", _load, "measure how fast a running sidecar answers, and whether it holds an SLO")
+    if chosen == "load":
+        from recalld_sidecar.load import add_arguments
+
+        add_arguments(load)
     command("version", _version, "print the version")
     return parser
 

@@ -216,6 +216,8 @@ class Config(BaseSettings):
     """Where gRPC is served: `unix:PATH` and loopback `HOST:PORT`, in the environment separated by commas."""
     http: _Http = TcpAddress("127.0.0.1", 7412)
     """Where metrics and probes are served over HTTP, loopback only; `off` for nowhere."""
+    front: Literal["native", "python"] = "native"
+    """What terminates gRPC: `native` in Rust, with grpcio behind it for what it does not answer, or all in grpcio."""
     max_store_bytes: Annotated[ByteSize, Field(ge=1 << 20, le=1 << 46)] = ByteSize(1 << 40)
     """Most bytes that the data file may grow to, for example `20GiB`. Space is taken only as it is needed."""
     max_in_flight: Annotated[int, Field(ge=1, le=4096)] = 128
@@ -224,6 +226,8 @@ class Config(BaseSettings):
     """Most writes that wait for the writer; further ones are refused with RESOURCE_EXHAUSTED."""
     index_after: Annotated[int, Field(ge=1, le=1 << 32)] = 20_000
     """Passages from which on a namespace gets an approximate index."""
+    slo_ms: Annotated[float, Field(gt=0, le=60_000, allow_inf_nan=False)] = 50.0
+    """Time within which a call should be answered, in milliseconds: the metrics count those that took longer."""
     tokenizers: _Tokenizers = Field(default_factory=dict)
     """Counters of tokens besides the built-in ones: `NAME=PATH` of a Hugging Face `tokenizer.json`, or a table."""
     drain_seconds: Annotated[float, Field(ge=0, le=3600, allow_inf_nan=False)] = 10.0

@@ -5,7 +5,6 @@ lookup and one call of its handler, which for the data plane is Rust with the GI
 how gRPC says things (deadlines, peers, metadata, statuses) and must never know what a method means.
 """
 
-import logging
 import re
 import secrets
 import threading
@@ -13,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -21,12 +20,10 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 
 from recalld_sidecar import errors
 from recalld_sidecar._core import CoreError
+from recalld_sidecar.access import logged
 from recalld_sidecar.config import TcpAddress, UnixAddress, private_runtime_folder
 from recalld_sidecar.services import Handler
 from recalld_sidecar.sockets import claimed
-
-_log = logging.getLogger(__name__)
-_access = logging.getLogger("recalld.access")
 
 MAX_MESSAGE_BYTES = 32 << 20
 """Twice the largest request that the contract allows, so that the core refuses it with a reason."""
@@ -34,6 +31,8 @@ MAX_MESSAGE_BYTES = 32 << 20
 _REQUEST_ID = "x-request-id"
 _REQUEST_ID_FORM = re.compile(r"[A-Za-z0-9._:/+=@-]{1,128}")
 _STATUS_DETAILS = "grpc-status-details-bin"
+_FORWARDED_IDENTITY = "x-recalld-identity"
+"""Set by the native front, which takes it from clients: `IDENTITY` in `core_rs/front`."""
 
 _SPARE_THREADS = 16
 """Threads beyond the calls that the core admits: for health checks, and to tell the rest to come later."""
@@ -62,12 +61,39 @@ class ServerError(Exception):
     """The server cannot listen; the message names the address."""
 
 
-class GrpcServer:
-    """Serves a registry of handlers on Unix sockets and TCP ports."""
+class Server(Protocol):
+    """Something that serves gRPC."""
 
-    def __init__(self, handlers: Mapping[str, Handler], *, max_in_flight: int) -> None:
+    def listen(self, address: UnixAddress | TcpAddress) -> UnixAddress | TcpAddress:
+        """Bind an address; answers it with the port that was chosen. Raises ServerError or SocketError."""
+
+    def close(self) -> None:
+        """Undo `listen` when the server was never started."""
+
+    def start(self) -> None:
+        """Begin to answer."""
+
+    def stop(self, drain_seconds: float) -> bool:
+        """Take no more calls, let those in hand finish, then end. False when some had to be cancelled."""
+
+
+class GrpcServer:
+    """Serves a registry of handlers on Unix sockets and TCP ports.
+
+    A method among `streams` is a stream both ways: its handler answers each message with one, in their order.
+    Behind the native front, which is the only one who can connect then, callers are who it says.
+    """
+
+    def __init__(
+        self,
+        handlers: Mapping[str, Handler],
+        streams: Mapping[str, Handler],
+        *,
+        max_in_flight: int,
+        is_behind_front: bool = False,
+    ) -> None:
         threads = max_in_flight + _SPARE_THREADS
-        streams = ThreadPoolExecutor(_STREAM_THREADS, "recalld-stream")
+        stream_threads = ThreadPoolExecutor(_STREAM_THREADS, "recalld-stream")
         self._server = grpc.server(
             ThreadPoolExecutor(threads, "recalld-call"),
             options=_OPTIONS,
@@ -76,17 +102,21 @@ class GrpcServer:
         services = {method.split("/")[1] for method in handlers}
         self._bound: list[UnixAddress] = []
         self._open_streams = _OpenStreams()
-        self._health = _Health(services, streams, self._open_streams)
+        self._health = _Health(services, stream_threads, self._open_streams)
         reflected = [*services, health.SERVICE_NAME, reflection.SERVICE_NAME]
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(  # type: ignore[no-untyped-call]
-            _Reflection(reflected, streams, self._open_streams),
+            _Reflection(reflected, stream_threads, self._open_streams),
             self._server,
         )
-        self._server.add_generic_rpc_handlers((_Calls(handlers),))
+        identity = _forwarded_identity if is_behind_front else _peer_identity
+        calls = {method: _unary(method, handler, identity) for method, handler in handlers.items()}
+        for method, handler in streams.items():
+            calls[method] = _stream(method, handler, identity, stream_threads, self._open_streams)
+        self._server.add_generic_rpc_handlers((_Calls(calls, identity),))
 
     def listen(self, address: UnixAddress | TcpAddress) -> UnixAddress | TcpAddress:
-        """Bind an address; answers it with the port that was chosen. Raises ServerError or SocketError."""
+        """As Server says."""
         if isinstance(address, TcpAddress):
             return TcpAddress(address.host, self._bind(address))
         with claimed(address.path, private=address.path.parent == private_runtime_folder()):
@@ -94,12 +124,16 @@ class GrpcServer:
             self._bound.append(address)
         return address
 
+    def listen_privately(self, path: str) -> None:
+        """Bind a Unix socket in a folder that only we can enter. Raises ServerError."""
+        self._bind(path)
+
     def close(self) -> None:
-        """Undo `listen` when the server was never started."""
+        """As Server says."""
         for address in self._bound:
             address.path.unlink(missing_ok=True)
 
-    def _bind(self, address: UnixAddress | TcpAddress) -> int:
+    def _bind(self, address: UnixAddress | TcpAddress | str) -> int:
         try:
             return self._server.add_insecure_port(str(address))
         except RuntimeError:
@@ -107,68 +141,99 @@ class GrpcServer:
             raise ServerError(f"cannot listen on {address}: it is in use or not allowed") from None
 
     def start(self) -> None:
-        """Begin to answer."""
+        """As Server says."""
         self._server.start()
 
     def stop(self, drain_seconds: float) -> bool:
-        """Take no more calls, let those in hand finish, then end. False when some had to be cancelled."""
+        """As Server says."""
+        self.say_not_serving()
+        return self.drain(drain_seconds)()
+
+    def say_not_serving(self) -> None:
+        """Answer NOT_SERVING to everybody who asks or watches."""
         self._health.enter_graceful_shutdown()
-        started = time.monotonic()
+
+    def drain(self, drain_seconds: float) -> Callable[[], bool]:
+        """Begin to stop; what it returns waits for the end, and answers as `stop` does."""
+        deadline = time.monotonic() + drain_seconds
         stopped = self._server.stop(drain_seconds)
         self._open_streams.end()
-        stopped.wait()
-        return time.monotonic() - started < drain_seconds
+
+        def wait() -> bool:
+            in_time = stopped.wait(max(deadline - time.monotonic(), 0))
+            stopped.wait()
+            return in_time
+
+        return wait
+
+
+_Identity = Callable[[grpc.ServicerContext], str]
+_Call: TypeAlias = "grpc.RpcMethodHandler[bytes, bytes]"
 
 
 class _Calls(grpc.GenericRpcHandler):
-    def __init__(self, handlers: Mapping[str, Handler]) -> None:
-        self._known: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
-            method: grpc.unary_unary_rpc_method_handler(_behaviour(method, handler))
-            for method, handler in handlers.items()
-        }
+    def __init__(self, calls: Mapping[str, _Call], identity: _Identity) -> None:
+        self._calls = calls
+        self._identity = identity
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> "grpc.RpcMethodHandler[Any, Any]":
         method = handler_call_details.method
         # An unknown method may be of any kind: as a stream it is answered before a message has come.
-        return self._known.get(method) or grpc.stream_stream_rpc_method_handler(_behaviour(method, _unknown))
+        return self._calls.get(method) or grpc.stream_stream_rpc_method_handler(
+            _behaviour(method, _unknown, self._identity),
+        )
 
 
 def _unknown(method: str, _identity: str, _request: object, _timeout: float | None) -> NoReturn:
     raise errors.unknown_method(method)
 
 
-def _behaviour(method: str, handler: Handler) -> Callable[[bytes, grpc.ServicerContext], bytes]:
+def _unary(method: str, handler: Handler, identity: _Identity) -> _Call:
+    return grpc.unary_unary_rpc_method_handler(_behaviour(method, handler, identity))
+
+
+def _behaviour(
+    method: str, handler: Handler, identity: _Identity
+) -> Callable[[bytes, grpc.ServicerContext], bytes]:
     """Make what grpcio calls for a method: the handler, with gRPC's words for what goes in and comes out."""
+    answer = logged(method, handler)
 
     def behaviour(request: bytes, context: grpc.ServicerContext) -> bytes:
-        started = time.perf_counter()
         request_id = _request_id(context.invocation_metadata())
         try:
-            response = handler(method, _identity(context.peer()), request, _timeout(context.time_remaining()))
+            response = answer(identity(context), request, _timeout(context.time_remaining()), request_id)
         except CoreError as error:
-            status = _status(error, method, request_id, started)
-        except Exception:  # noqa: BLE001  whatever a handler raises, nothing of it may reach the caller
-            _log.exception("a handler failed", extra={"request_id": request_id, "method": method})
-            status = _status(errors.internal(request_id), method, request_id, started)
-        else:
-            context.set_trailing_metadata(((_REQUEST_ID, request_id),))
-            if _access.isEnabledFor(logging.DEBUG):
-                _write_access(logging.DEBUG, "call", method, request_id, started, code="OK")
-            return response
-        return context.abort_with_status(status)
+            return context.abort_with_status(_status(error, request_id))
+        context.set_trailing_metadata(((_REQUEST_ID, request_id),))
+        return response
 
     return behaviour
 
 
-def _status(failure: CoreError, method: str, request_id: str, started: float) -> grpc.Status:
-    """Say a failure in gRPC's words, and in the log."""
+def _stream(
+    method: str, handler: Handler, identity: _Identity, pool: ThreadPoolExecutor, streams: "_OpenStreams"
+) -> _Call:
+    """Make what grpcio calls for a method that is a stream both ways."""
+    answer = logged(method, handler)
+
+    def behaviour(requests: Iterator[bytes], context: grpc.ServicerContext) -> Iterator[bytes]:
+        streams.add(context, context.cancel)
+        request_id = _request_id(context.invocation_metadata())
+        context.set_trailing_metadata(((_REQUEST_ID, request_id),))
+        caller = identity(context)
+        try:
+            for request in requests:
+                yield answer(caller, request, _timeout(context.time_remaining()), request_id)
+        except CoreError as error:
+            context.abort_with_status(_status(error, request_id))
+
+    behaviour.experimental_thread_pool = pool  # type: ignore[attr-defined]
+    return grpc.stream_stream_rpc_method_handler(behaviour)
+
+
+def _status(failure: CoreError, request_id: str) -> grpc.Status:
+    """Say a failure in gRPC's words."""
     code = errors.STATUS_CODES.get(failure.code, grpc.StatusCode.UNKNOWN)
-    reason = errors.reason_of(failure)
-    level = _level(code, reason)
-    if _access.isEnabledFor(level):
-        # The message of a refused request may quote it; that of a fault does not.
-        message = failure.message if level >= logging.WARNING else "call"
-        _write_access(level, message, method, request_id, started, code=code.name, reason=reason)
     trailing_metadata = ((_REQUEST_ID, request_id), (_STATUS_DETAILS, failure.status))
     return _Status(code, failure.message, trailing_metadata)
 
@@ -187,39 +252,20 @@ def _request_id(metadata: Iterable[tuple[str, str | bytes]]) -> str:
     return secrets.token_hex(8)
 
 
-def _identity(peer: str) -> str:
+def _peer_identity(context: grpc.ServicerContext) -> str:
+    peer = context.peer()
     return "unix" if peer.startswith("unix:") else peer
+
+
+def _forwarded_identity(context: grpc.ServicerContext) -> str:
+    for name, value in context.invocation_metadata():
+        if name == _FORWARDED_IDENTITY and isinstance(value, str):
+            return value
+    raise ServerError("a call did not come through the front")
 
 
 def _timeout(remaining: float | None) -> float | None:
     return None if remaining is None or remaining > _NO_DEADLINE_SECONDS else remaining
-
-
-def _level(code: grpc.StatusCode, reason: str) -> int:
-    if reason in {"OVERLOADED", "NOT_SERVING"}:
-        # They come in floods, and writing each down would make the flood worse; the metrics count them.
-        return logging.DEBUG
-    if code in {grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN, grpc.StatusCode.DATA_LOSS}:
-        return logging.ERROR
-    if code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED}:
-        return logging.WARNING
-    return logging.INFO
-
-
-def _write_access(
-    level: int,
-    message: str,
-    method: str,
-    request_id: str,
-    started: float,
-    **fields: str,
-) -> None:
-    took_ms = round((time.perf_counter() - started) * 1000, 3)
-    _access.log(
-        level,
-        message,
-        extra={"request_id": request_id, "method": method, "took_ms": took_ms, **fields},
-    )
 
 
 class _OpenStreams:

@@ -18,7 +18,7 @@ from recalld.v1.types_pb2 import Namespace, Source
 from recalld_sidecar import _core
 
 from tests.support.reference_tokens import ENCODINGS, reference_count
-from tests.support.sidecar import connect, running_sidecar
+from tests.support.sidecar import FRONTS, connect, running_sidecar
 from tests.support.store import Store, open_store
 from tests.support.texts import CODE, CORPORA, EMOJI, ENGLISH, HOSTILE, sentences
 
@@ -377,8 +377,9 @@ def test_same_bytes_by_every_way_and_after_restarts(tmp_path: Path) -> None:
         expected = [brief_bytes(store.answer("Brief", request)) for request in requests]
     with open_store(data_dir) as store:
         assert [brief_bytes(store.answer("Brief", request)) for request in requests] == expected
-    for _ in range(2):
-        with running_sidecar(data_dir) as sidecar, connect(sidecar.address) as channel:
+    for front in FRONTS:
+        flags = ["--front", front]
+        with running_sidecar(data_dir, flags=flags) as sidecar, connect(sidecar.address) as channel:
             ask = channel.unary_unary("/recalld.v1.MemoryService/Brief")
             answers = [brief_bytes(ask(request, timeout=SECONDS)) for request in requests]
         assert answers == expected

@@ -235,7 +235,8 @@ def test_a_drain_ends_open_streams(front: str) -> None:
     with running_sidecar(flags=["--drain-seconds", "3600"]) as sidecar, connect(sidecar.address) as channel:
         answers = stream(channel, messages())
         next(answers)
-        watch = health_pb2_grpc.HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=SECONDS)
+        health: Any = health_pb2_grpc.HealthStub(channel)
+        watch = health.Watch(health_pb2.HealthCheckRequest(), timeout=SECONDS)
         assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
         sidecar.send(signal.SIGTERM)
         assert next(watch).status == health_pb2.HealthCheckResponse.NOT_SERVING

@@ -19,7 +19,7 @@ from recalld import Client, Item, Namespace, Unavailable
 from recalld.filters import field as attribute
 from recalld_sidecar import _core
 
-from tests.support.sidecar import running_sidecar
+from tests.support.sidecar import FRONTS, running_sidecar
 from tests.support.store import MODEL_DIR
 from tests.support.texts import mark, sentence
 
@@ -251,8 +251,9 @@ def test_killed_again_and_again(tmp_path: Path) -> None:
     writers = [Writer(number, random.Random(rng.random())) for number in range(WRITERS)]
     committed = acks = 0
     for number in range(ROUNDS):
-        # The index is built and saved while all this happens.
-        with running_sidecar(data_dir, flags=["--index-after", "300", "--http", "off"]) as sidecar:
+        # The index is built and saved while all this happens. The fronts take turns.
+        flags = ["--index-after", "300", "--http", "off", "--front", FRONTS[number % len(FRONTS)]]
+        with running_sidecar(data_dir, flags=flags) as sidecar:
             with Client(sidecar.address, timeout=SECONDS) as client:
                 namespace = client.namespace("crash", "test")
                 committed += sum([writer.settle(namespace) for writer in writers])

@@ -21,6 +21,10 @@ START_SECONDS = 60
 STOP_SECONDS = 60
 """Longest wait for a sidecar to end."""
 
+FRONTS = ("native", "python")
+FRONT_VARIABLE = "RECALLD_TEST_FRONT"
+"""Names the front of every sidecar that a test runs; `native` when it is not set."""
+
 
 class RunningSidecar:
     """A `recalld serve` process that answers."""
@@ -131,6 +135,7 @@ def running_sidecar(
     try:
         data_dir = data_dir or folder / "data"
         command = [sys.executable, "-m", "recalld_sidecar", "serve", "--data-dir", str(data_dir)]
+        command += ["--front", os.environ.get(FRONT_VARIABLE, "native")]
         command += ["--listen", f"unix:{folder / 'recalld.sock'}", "--http", "127.0.0.1:0", *flags]
         process = subprocess.Popen(
             command,

@@ -1,6 +1,12 @@
-"""The gRPC server with handlers of the test's own: what goes in, what comes out, and how it ends."""
+"""The gRPC server with handlers of the test's own: what goes in, what comes out, and how it ends.
 
+Each test runs on all ways in: grpcio alone, the native front that calls the handlers itself, and the native
+front that passes every call through to grpcio.
+"""
+
+import itertools
 import logging
+import re
 import stat
 import tempfile
 import threading
@@ -19,13 +25,16 @@ from recalld.v1 import errors_pb2
 from recalld_sidecar import errors, server
 from recalld_sidecar._core import CoreError
 from recalld_sidecar.config import TcpAddress, UnixAddress
-from recalld_sidecar.server import GrpcServer, ServerError
+from recalld_sidecar.front import FrontServer
+from recalld_sidecar.server import GrpcServer, Server, ServerError
 from recalld_sidecar.services import Handler
 
 from tests.support.sidecar import connect
 
 SECONDS = 60
 ECHO = "/recalld.v1.MemoryService/Search"
+WAIT = "/recalld.v1.MemoryService/Get"
+STREAM = "/recalld.v1.MemoryService/SearchStream"
 
 
 class Calls:
@@ -39,7 +48,7 @@ class Calls:
     def handlers(self) -> dict[str, Handler]:
         return {
             ECHO: self.echo,
-            "/recalld.v1.MemoryService/Get": self.wait,
+            WAIT: self.wait,
             "/recalld.v1.MemoryService/Write": self.refuse,
             "/recalld.v1.AdminService/GetStats": self.fail,
         }
@@ -59,6 +68,11 @@ class Calls:
             grpc.StatusCode.RESOURCE_EXHAUSTED, reason, "secret 100% \u00fc\nend", field="x"
         )
 
+    def echo_or_refuse(self, method: str, identity: str, request: bytes, timeout: float | None) -> bytes:
+        if request == b"STORE_FULL":
+            return self.refuse(method, identity, request, timeout)
+        return self.echo(method, identity, request, timeout)
+
     def fail(self, _method: str, _identity: str, _request: bytes, _timeout: float | None) -> bytes:
         raise ZeroDivisionError("secret")
 
@@ -77,9 +91,31 @@ def path() -> Iterator[Path]:
         yield Path(name) / "a.sock"
 
 
+@pytest.fixture(params=["grpcio", "native", "through"])
+def way(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
 @pytest.fixture
-def running(calls: Calls, path: Path) -> Iterator[GrpcServer]:
-    made = GrpcServer(calls.handlers(), max_in_flight=4)
+def make(way: str, calls: Calls, path: Path) -> Callable[[], Server]:
+    """Make another server in this way."""
+    number = itertools.count()
+
+    def made() -> Server:
+        streams = {STREAM: calls.echo_or_refuse}
+        grpcio = GrpcServer(calls.handlers(), streams, max_in_flight=4, is_behind_front=way != "grpcio")
+        if way == "grpcio":
+            return grpcio
+        handlers = calls.handlers() if way == "native" else {}
+        folder = path.parent / f"front-{next(number)}"
+        return FrontServer(grpcio, None, handlers, folder=folder, max_in_flight=4)
+
+    return made
+
+
+@pytest.fixture
+def running(make: Callable[[], Server], calls: Calls, path: Path) -> Iterator[Server]:
+    made = make()
     made.listen(UnixAddress(path))
     made.start()
     yield made
@@ -88,7 +124,7 @@ def running(calls: Calls, path: Path) -> Iterator[GrpcServer]:
 
 
 @pytest.fixture
-def channel(running: GrpcServer, path: Path) -> Iterator[Any]:
+def channel(running: Server, path: Path) -> Iterator[Any]:
     assert running
     options = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
     with connect(f"unix:{path}", *options) as made:
@@ -142,16 +178,22 @@ def test_a_handler_knows_the_time_left(channel: Any, calls: Calls) -> None:
     assert 0 < timeout < 2 * SECONDS
 
 
-def test_a_tcp_caller_is_known_by_its_peer(calls: Calls) -> None:
-    running = GrpcServer(calls.handlers(), max_in_flight=4)
-    address = running.listen(TcpAddress("127.0.0.1", 0))
+@pytest.mark.parametrize(
+    ("host", "peer"), [("127.0.0.1", r"ipv4:127\.0\.0\.1:\d+"), ("::1", r"ipv6:%5B::1%5D:\d+")]
+)
+def test_a_tcp_caller_is_known_by_its_peer(
+    make: Callable[[], Server], calls: Calls, host: str, peer: str
+) -> None:
+    running = make()
+    address = running.listen(TcpAddress(host, 0))
     assert isinstance(address, TcpAddress)
     assert address.port
     running.start()
     with connect(str(address)) as channel:
-        call(channel, ECHO, b"x")
+        # Nobody can say that he is somebody else.
+        call(channel, ECHO, b"x", metadata=[("x-recalld-identity", "unix")])
     running.stop(0)
-    assert calls.seen[0][1].startswith("ipv4:127.0.0.1:")
+    assert re.fullmatch(peer, calls.seen[0][1])
 
 
 @pytest.mark.parametrize("given_id", ["a", "req-1:2/3+4=@x._", "f" * 128])
@@ -223,6 +265,62 @@ def test_an_unknown_stream_is_answered_before_it_sends_anything(channel: Any) ->
     assert reason(error) == "UNKNOWN_METHOD"
 
 
+def test_a_deadline_ends_the_wait(channel: Any, calls: Calls) -> None:
+    error = failure(lambda: call(channel, WAIT, timeout=0.05))
+    assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    calls.leave.set()
+    assert call(channel, ECHO, b"x")[0] == b"x"
+
+
+def test_a_cancelled_call_leaves_the_channel_as_it_was(channel: Any, calls: Calls) -> None:
+    in_hand = channel.unary_unary(WAIT).future(b"", timeout=SECONDS)
+    assert calls.entered.wait(SECONDS)
+    in_hand.cancel()
+    assert in_hand.cancelled()
+    assert call(channel, ECHO, b"x")[0] == b"x"
+
+
+@pytest.mark.parametrize("compression", [grpc.Compression.Gzip, grpc.Compression.Deflate])
+def test_a_compressed_request_reaches_its_handler_plain(
+    channel: Any, calls: Calls, compression: grpc.Compression
+) -> None:
+    call(channel, ECHO, b"ab" * 50_000, compression=compression)
+    assert calls.seen[0][2] == b"ab" * 50_000
+
+
+def test_a_stream_is_answered_message_by_message(channel: Any, calls: Calls) -> None:
+    answers = channel.stream_stream(STREAM)(
+        iter([b"a", b"", b"c"]), timeout=SECONDS, metadata=[("x-request-id", "r1")]
+    )
+    assert list(answers) == [b"a", b"", b"c"]
+    assert dict(answers.trailing_metadata())["x-request-id"] == "r1"
+    assert [(method, identity) for method, identity, _, _ in calls.seen] == [(STREAM, "unix")] * 3
+
+
+def test_an_error_ends_a_stream(channel: Any, caplog: pytest.LogCaptureFixture) -> None:
+    answers = channel.stream_stream(STREAM)(iter([b"a", b"STORE_FULL", b"c"]), timeout=SECONDS)
+    assert next(answers) == b"a"
+    error = failure(lambda: next(answers))
+    assert error.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert reason(error) == "STORE_FULL"
+    assert [record.code for record in caplog.records] == ["RESOURCE_EXHAUSTED"]  # type: ignore[attr-defined]
+
+
+def test_more_streams_than_threads_for_calls(channel: Any) -> None:
+    silent = threading.Event()
+
+    def requests() -> Iterator[bytes]:
+        yield b"x"
+        silent.wait(SECONDS)
+
+    streams = [channel.stream_stream(STREAM)(requests(), timeout=SECONDS) for _ in range(40)]
+    assert [next(stream) for stream in streams] == [b"x"] * 40
+    assert call(channel, ECHO, b"x")[0] == b"x"
+    for stream in streams:
+        stream.cancel()
+    silent.set()
+
+
 def test_large_messages(channel: Any) -> None:
     large = bytes(server.MAX_MESSAGE_BYTES)
     assert call(channel, ECHO, large)[0] == large
@@ -283,11 +381,11 @@ def test_reflection_lists_the_services(channel: Any) -> None:
 
 
 def test_a_drain_lets_the_call_in_hand_finish(
-    channel: Any, calls: Calls, running: GrpcServer, path: Path
+    channel: Any, calls: Calls, running: Server, path: Path
 ) -> None:
     watch = health_stub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=SECONDS)
     assert next(watch).status == health_pb2.HealthCheckResponse.SERVING
-    in_hand = channel.unary_unary("/recalld.v1.MemoryService/Get").future(b"done", timeout=SECONDS)
+    in_hand = channel.unary_unary(WAIT).future(b"done", timeout=SECONDS)
     assert calls.entered.wait(SECONDS)
     outcomes: list[bool] = []
     stopping = threading.Thread(target=lambda: outcomes.append(running.stop(SECONDS)))
@@ -306,25 +404,31 @@ def test_a_drain_lets_the_call_in_hand_finish(
     assert not path.exists()
 
 
-def test_a_drain_ends_in_time(channel: Any, calls: Calls, running: GrpcServer) -> None:
-    in_hand = channel.unary_unary("/recalld.v1.MemoryService/Get").future(b"", timeout=SECONDS)
+def test_a_drain_ends_in_time(channel: Any, calls: Calls, running: Server) -> None:
+    in_hand = channel.unary_unary(WAIT).future(b"", timeout=SECONDS)
     assert calls.entered.wait(SECONDS)
     assert running.stop(0.05) is False
     assert failure(in_hand.result).code() in {grpc.StatusCode.CANCELLED, grpc.StatusCode.UNAVAILABLE}
 
 
-def test_streams_that_never_end_do_not_hold_up_a_drain(channel: Any, running: GrpcServer) -> None:
+def test_streams_that_never_end_do_not_hold_up_a_drain(channel: Any, running: Server) -> None:
     silent = threading.Event()
 
     def requests() -> Iterator[reflection_pb2.ServerReflectionRequest]:
         yield reflection_pb2.ServerReflectionRequest(list_services="")
         silent.wait(SECONDS)
 
+    def messages() -> Iterator[bytes]:
+        yield b"x"
+        silent.wait(SECONDS)
+
     stub = reflection_stub(channel)
     answers = stub.ServerReflectionInfo(requests(), timeout=SECONDS)
     watch = health_stub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=SECONDS)
+    echoes = channel.stream_stream(STREAM)(messages(), timeout=SECONDS)
     next(answers)
     next(watch)
+    next(echoes)
     try:
         assert running.stop(SECONDS) is True
     finally:
@@ -341,21 +445,21 @@ def test_more_watches_than_threads_for_calls(channel: Any) -> None:
         watch.cancel()
 
 
-def test_a_unix_socket_is_for_its_owner_alone(running: GrpcServer, path: Path) -> None:
+def test_a_unix_socket_is_for_its_owner_alone(running: Server, path: Path) -> None:
     assert running
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_port_is_not_shared(calls: Calls) -> None:
-    first = GrpcServer(calls.handlers(), max_in_flight=1)
+def test_a_port_is_not_shared(make: Callable[[], Server]) -> None:
+    first = make()
     address = first.listen(TcpAddress("127.0.0.1", 0))
-    second = GrpcServer(calls.handlers(), max_in_flight=1)
+    second = make()
     with pytest.raises(ServerError, match=f"cannot listen on {address}"):
         second.listen(address)
 
 
-def test_listening_can_be_undone(calls: Calls, path: Path) -> None:
-    made = GrpcServer(calls.handlers(), max_in_flight=1)
+def test_listening_can_be_undone(make: Callable[[], Server], path: Path) -> None:
+    made = make()
     made.listen(UnixAddress(path))
     made.close()
-    assert not path.exists()
+    assert list(path.parent.iterdir()) == []

@@ -15,7 +15,7 @@ mod json;
 
 use crate::tokens::Encoding;
 
-pub use answer::{QueryTerms, answer, answer_json};
+pub use answer::{Answer, QueryTerms, answer, answer_json};
 pub use cut::one_line;
 pub use json::flatten_json;
 

@@ -146,6 +146,13 @@ impl Core {
     }
 }
 
+impl Core {
+    /// What answers its calls.
+    pub(crate) fn service(&self) -> &Service {
+        &self.service
+    }
+}
+
 /// The instant so many seconds from now; None when no clock reaches it, which is no deadline.
 fn deadline(timeout: f64) -> Option<Instant> {
     let now = Instant::now();

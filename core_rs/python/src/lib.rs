@@ -3,9 +3,12 @@
 //! Values are converted, the GIL is released, errors and panics become `CoreError`: nothing else happens here. What
 //! a call means is in `recalld-api`.
 
+mod access;
 mod core;
 mod error;
+mod front;
 mod gate;
+mod load;
 mod log;
 mod tools;
 
@@ -15,7 +18,13 @@ mod _core {
     use pyo3::prelude::*;
 
     #[pymodule_export]
-    use crate::core::{Core, MethodMetrics, NamespaceStats, StoreStats, ranking_defaults};
+    use crate::core::{
+        Core, MethodMetrics, NamespaceStats, PartTimings, StoreStats, ranking_defaults,
+    };
+    #[pymodule_export]
+    use crate::front::Front;
+    #[pymodule_export]
+    use crate::load::{LoadReport, LoadStats, load};
     #[pymodule_export]
     use crate::tools::{Problem, build_profile, count_tokens, embed, verify};
 

@@ -36,7 +36,7 @@ fn log_panic(panic: &PanicHookInfo<'_>) {
 }
 
 /// The time in RFC 3339.
-fn now() -> String {
+pub(crate) fn now() -> String {
     let micros = SystemClock.now().0;
     let nanos = (micros % 1_000_000 * 1_000) as i32;
     prost_types::Timestamp {

@@ -36,6 +36,15 @@ const MAX_NODES: u32 = 4_096;
 /// What a quotation may start with.
 const QUOTATION_MARKS: [char; 9] = ['"', '`', '\'', '“', '‘', '«', '「', '『', '《'];
 
+/// What a memory says to a query.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// On one line of at most [`SUMMARY_TOKENS`] tokens, and of 30 at least where there is so much.
+    pub summary: String,
+    /// Only the sentences that hold the words of the query; none when the summary is no more than these.
+    pub core: Option<String>,
+}
+
 /// The words of a query with what finding each is worth.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QueryTerms {
@@ -87,8 +96,7 @@ impl QueryTerms {
     }
 }
 
-/// The sentences in some `passages` of `text` that answer the query, on one line of at most
-/// [`SUMMARY_TOKENS`] tokens.
+/// The sentences in some `passages` of `text` that answer the query.
 ///
 /// The passages are given best first, must be spans of `text`, and do not overlap. `None` when no word of the query is in
 /// them. Takes time linear in the length of the passages.
@@ -97,7 +105,7 @@ pub fn answer(
     query: &QueryTerms,
     text: &str,
     passages: &[Span],
-) -> Option<String> {
+) -> Option<Answer> {
     let mut found = Pool::new(query);
     for (area, (region, rank)) in regions(text, passages).into_iter().enumerate() {
         found.areas.push(rank);
@@ -117,11 +125,11 @@ pub fn answer(
     found.summary(separator)
 }
 
-/// The leaves of a JSON object or array that answer the query, as `key: value` on one line of at most
-/// [`SUMMARY_TOKENS`] tokens. `None` when no word of the query is in it, or when it is no such text.
+/// The leaves of a JSON object or array that answer the query, as `key: value`. `None` when no word of the query is in
+/// it, or when it is no such text.
 ///
 /// Takes time linear in the length of the text.
-pub fn answer_json(analyzer: &mut Analyzer, query: &QueryTerms, text: &str) -> Option<String> {
+pub fn answer_json(analyzer: &mut Analyzer, query: &QueryTerms, text: &str) -> Option<Answer> {
     let mut found = Pool::new(query);
     for (index, leaf) in json::leaves(text)?.into_iter().enumerate() {
         while found.areas.len() <= leaf.line {
@@ -280,18 +288,27 @@ impl<'q> Pool<'q> {
         }
     }
 
-    /// The best summary; none when no part has a word of the query or none of those fits.
-    fn summary(&mut self, separator: impl Fn(&str) -> &'static str) -> Option<String> {
+    /// The best answer; none when no part has a word of the query or none of those fits.
+    fn summary(&mut self, separator: impl Fn(&str) -> &'static str) -> Option<Answer> {
         let mut room = SUMMARY_TOKENS;
         while room > 0 {
             let chosen = self.cover(room);
             if chosen.is_empty() {
                 return None;
             }
-            let summary = self.joined(&chosen, &separator);
-            let tokens = ENCODING.count(&summary);
+            let core = self.joined(&chosen, &separator);
+            let tokens = ENCODING.count(&core);
             if tokens <= SUMMARY_TOKENS {
-                return Some(self.filled(chosen, summary, &separator));
+                return Some(match self.filled(chosen, tokens, &separator) {
+                    Some(summary) => Answer {
+                        summary,
+                        core: Some(core),
+                    },
+                    None => Answer {
+                        summary: core,
+                        core: None,
+                    },
+                });
             }
             // Tokens do not quite add up where no space stands between sentences.
             room = room.saturating_sub(tokens - SUMMARY_TOKENS);
@@ -341,17 +358,18 @@ impl<'q> Pool<'q> {
         cover(self.query, choices, room)
     }
 
-    /// The summary with neighbours of what was chosen, the nearest first, until it is long enough.
+    /// A summary with neighbours of what was chosen, which has `used` tokens: the nearest first, until it is long enough.
+    /// None when it is, or nothing more fits.
     fn filled(
         &mut self,
         mut chosen: Vec<usize>,
-        mut summary: String,
+        mut used: u32,
         separator: &impl Fn(&str) -> &'static str,
-    ) -> String {
-        let mut used = ENCODING.count(&summary);
+    ) -> Option<String> {
         if used >= LEAST_TOKENS {
-            return summary;
+            return None;
         }
+        let mut summary = None;
         let areas: HashSet<usize> = chosen.iter().map(|&at| self.parts[at].place.area).collect();
         let mut others: Vec<usize> = (0..self.parts.len())
             .filter(|at| {
@@ -377,7 +395,7 @@ impl<'q> Pool<'q> {
                 chosen.pop();
                 continue;
             }
-            (summary, used) = (longer, tokens);
+            (summary, used) = (Some(longer), tokens);
             if used >= LEAST_TOKENS {
                 break;
             }

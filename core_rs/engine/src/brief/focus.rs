@@ -1,12 +1,14 @@
 //! The sentences of a memory that answer the query: its summary in this brief.
 
 use recalld_algo::passages::Span;
-use recalld_algo::summary::{QueryTerms, SUMMARY_TOKENS, answer, answer_json};
+use recalld_algo::summary::{Answer, QueryTerms, answer, answer_json};
 use recalld_proto::storage::v1::Record;
 
 use crate::indexed::with_analyzer;
 use crate::search::Scored;
 
+/// Memories up to this long are hardly shortened by leaving sentences out.
+pub(super) const SHORT_TOKENS: u32 = 50;
 /// The best passages of a memory, in which sentences are looked for: a summary is hardly longer than one.
 const PASSAGES: usize = 2;
 /// JSON has to be read whole. As much of it is read for one brief, the best memories first; others keep their stored
@@ -28,15 +30,15 @@ impl Focus {
         }
     }
 
-    /// One line of at most 80 tokens; none where the stored summary has to do: when no word of the query is in the best
-    /// passages, or when the memory is short enough to be its own summary.
+    /// None where the stored summary has to do: when no word of the query is in the best passages, or when the memory is
+    /// short.
     pub(super) fn answer(
         &mut self,
         record: &Record,
         content: &str,
         scored: &Scored,
-    ) -> Option<String> {
-        if record.tokens_o200k <= SUMMARY_TOKENS || self.query.is_empty() {
+    ) -> Option<Answer> {
+        if record.tokens_o200k <= SHORT_TOKENS || self.query.is_empty() {
             return None;
         }
         with_analyzer(|analyzer| {
@@ -44,8 +46,8 @@ impl Focus {
                 && let Some(left) = self.json_bytes.checked_sub(content.len())
             {
                 self.json_bytes = left;
-                if let Some(line) = answer_json(analyzer, &self.query, content) {
-                    return Some(line);
+                if let Some(answer) = answer_json(analyzer, &self.query, content) {
+                    return Some(answer);
                 }
             }
             let best = scored.passages.iter().take(PASSAGES);

@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 
+use recalld_algo::summary::Answer;
 use recalld_algo::tokens::Encoding;
 use recalld_counters::Counter;
 use recalld_proto::storage::v1::{FormTokens, Record};
@@ -13,7 +14,7 @@ use recalld_store::ids::MemoryId;
 
 use super::clean::one_line;
 use super::layout::Costs;
-use super::worth::{FULL, HEADLINE, PASSAGES, SUMMARY, worth};
+use super::worth::{CORE, FULL, HEADLINE, PASSAGES, SUMMARY, worth};
 use crate::search::Scored;
 use crate::summaries;
 use crate::types::{BriefFormat, Form, Included, Omission, Omitted};
@@ -175,11 +176,11 @@ pub(super) struct Offer<'t> {
 }
 
 impl<'t> Offer<'t> {
-    /// `place` is its number among all that are cited, `answer` its summary for the query, where there is one.
+    /// `place` is its number among all that are cited, `answer` what it says to the query, where it was read for it.
     pub(super) fn new(
         source: Source<'t>,
         place: usize,
-        answer: Option<String>,
+        answer: Option<Answer>,
         costs: &Costs<'_>,
     ) -> Self {
         let citation = format!("[m{place}]");
@@ -203,8 +204,16 @@ impl<'t> Offer<'t> {
                 add(Form::Passages, Body::Quote(text), share);
             }
         }
-        let summary = answer.map_or(Body::Summary, |line| Body::Quote(one_line(&line)));
-        add(Form::Summary, summary, SUMMARY);
+        let quoted = |line: &str| Body::Quote(one_line(line));
+        match answer {
+            Some(Answer { summary, core }) => {
+                add(Form::Summary, quoted(&summary), SUMMARY);
+                if let Some(core) = core {
+                    add(Form::Headline, quoted(&core), CORE);
+                }
+            }
+            None => add(Form::Summary, Body::Summary, SUMMARY),
+        }
         add(Form::Headline, Body::Headline, HEADLINE);
         let head = pricing.head;
         Self {

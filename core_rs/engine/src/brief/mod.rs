@@ -21,7 +21,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use recalld_algo::pack::{self, pack, pack_sections};
-use recalld_algo::summary::SUMMARY_TOKENS;
+use recalld_algo::summary::Answer;
 use recalld_store::ids::Row;
 use recalld_store::{StoreError, keys};
 
@@ -30,7 +30,7 @@ use crate::search::{Outcome, Scored};
 use crate::snapshot::Snapshot;
 use crate::types::{Brief, Included, Omission, Omitted, Query};
 
-use focus::Focus;
+use focus::{Focus, SHORT_TOKENS};
 pub(crate) use forms::measure;
 use forms::{Offer, OfferedForm, Source};
 use layout::{Costs, Part};
@@ -238,10 +238,10 @@ fn section(brief: &Brief, kind: &str) -> Option<usize> {
     })
 }
 
-/// By rank, the summaries of long memories for the query, the best first.
-fn answers(sources: &[Source<'_>], terms: &[(Box<str>, f64)]) -> HashMap<usize, String> {
+/// By rank, what long memories say to the query, the best first.
+fn answers(sources: &[Source<'_>], terms: &[(Box<str>, f64)]) -> HashMap<usize, Answer> {
     let is_long =
-        |source: &&Source<'_>| source.is_read && source.record.tokens_o200k > SUMMARY_TOKENS;
+        |source: &&Source<'_>| source.is_read && source.record.tokens_o200k > SHORT_TOKENS;
     let mut answers = HashMap::new();
     let mut focus = Focus::new(terms);
     for source in sources.iter().filter(is_long) {

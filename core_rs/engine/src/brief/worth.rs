@@ -9,7 +9,9 @@ use crate::search::Scored;
 
 /// What a form keeps of a memory's value.
 pub(super) const FULL: f64 = 1.0;
-pub(super) const SUMMARY: f64 = 0.8;
+pub(super) const SUMMARY: f64 = 0.95;
+/// Of only the sentences that have the words of the query.
+pub(super) const CORE: f64 = 0.9;
 pub(super) const HEADLINE: f64 = 0.2;
 /// Of one, two and three quoted passages: the best one keeps nearly all of it.
 pub(super) const PASSAGES: [f64; 3] = [0.9, 0.95, 0.97];

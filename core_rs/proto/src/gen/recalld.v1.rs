@@ -1147,7 +1147,7 @@ pub enum BriefForm {
     Passages = 2,
     /// The sentences that answer the query, in 30 to 80 tokens (fewer when the memory is shorter).
     Summary = 3,
-    /// The summary's beginning.
+    /// The summary's beginning, or only the sentences that have words of the query.
     Headline = 4,
 }
 impl BriefForm {

@@ -147,7 +147,7 @@ class _BriefFormEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     BRIEF_FORM_SUMMARY: _BriefForm.ValueType  # 3
     """The sentences that answer the query, in 30 to 80 tokens (fewer when the memory is shorter)."""
     BRIEF_FORM_HEADLINE: _BriefForm.ValueType  # 4
-    """The summary's beginning."""
+    """The summary's beginning, or only the sentences that have words of the query."""
 
 class BriefForm(_BriefForm, metaclass=_BriefFormEnumTypeWrapper):
     """The form in which a brief carries a memory."""
@@ -161,7 +161,7 @@ BRIEF_FORM_PASSAGES: BriefForm.ValueType  # 2
 BRIEF_FORM_SUMMARY: BriefForm.ValueType  # 3
 """The sentences that answer the query, in 30 to 80 tokens (fewer when the memory is shorter)."""
 BRIEF_FORM_HEADLINE: BriefForm.ValueType  # 4
-"""The summary's beginning."""
+"""The summary's beginning, or only the sentences that have words of the query."""
 global___BriefForm = BriefForm
 
 class _OmissionReason:

@@ -13,6 +13,10 @@ fn terms(words: &[(&str, f64)]) -> QueryTerms {
 
 /// All passages, best first as given.
 fn ask(query: &[(&str, f64)], text: &str) -> Option<String> {
+    ask_both(query, text).map(|answer| answer.summary)
+}
+
+fn ask_both(query: &[(&str, f64)], text: &str) -> Option<Answer> {
     answer(
         &mut Analyzer::new(),
         &terms(query),
@@ -22,7 +26,28 @@ fn ask(query: &[(&str, f64)], text: &str) -> Option<String> {
 }
 
 fn ask_json(query: &[(&str, f64)], text: &str) -> Option<String> {
-    answer_json(&mut Analyzer::new(), &terms(query), text)
+    answer_json(&mut Analyzer::new(), &terms(query), text).map(|answer| answer.summary)
+}
+
+#[test]
+fn the_core_is_the_sentences_with_the_words_alone() {
+    let answer = ask_both(&[("lunch", 1.0)], REPORT).unwrap();
+    assert_eq!(answer.core.unwrap(), "The team had a nice lunch.");
+    assert!(answer.summary.contains("The team had a nice lunch."));
+    assert!(tokens(&answer.summary) >= 30);
+    // Long enough by itself, and all there is.
+    let long = "The payment service must not be restarted before May 17, 2024, because invoice INV-2024-0031 of \
+                $12,400.00 is still open.";
+    let whole = Answer {
+        summary: long.to_owned(),
+        core: None,
+    };
+    assert_eq!(ask_both(&[("invoic", 1.0)], long), Some(whole));
+    let short = Answer {
+        summary: "Lunch was nice.".to_owned(),
+        core: None,
+    };
+    assert_eq!(ask_both(&[("lunch", 1.0)], "Lunch was nice."), Some(short));
 }
 
 #[test]
@@ -267,7 +292,7 @@ proptest! {
         let query = [("kestrel", 2.0), ("花生", 3.0), ("花", 1.0), ("x", 0.5)];
         let spans = passages(&text, PASSAGE_CHARS);
         for best in [&spans[..], &spans[..1], &spans.iter().rev().copied().collect::<Vec<Span>>()] {
-            for given in [answer(&mut Analyzer::new(), &terms(&query), &text, best), ask_json(&query, &json)].into_iter().flatten() {
+            for given in [answer(&mut Analyzer::new(), &terms(&query), &text, best), answer_json(&mut Analyzer::new(), &terms(&query), &json)].into_iter().flatten().flat_map(|answer| [Some(answer.summary), answer.core]).flatten() {
                 prop_assert!(tokens(&given) <= SUMMARY_TOKENS);
                 prop_assert!(!given.contains(char::is_control));
                 prop_assert_eq!(given.trim(), &given);

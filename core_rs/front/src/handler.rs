@@ -1,0 +1,123 @@
+//! What the host of the front provides: handlers by method, and where they run.
+//!
+//! A handler is one function from the bytes of a request to the bytes of an answer or a [`Status`]. It may block; it
+//! runs in a thread of the pool and never in one that moves bytes. Nothing here knows what a method means.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::limits::{Place, Places};
+
+/// One call, as its handler sees it.
+#[derive(Debug, Clone, Copy)]
+pub struct Call<'a> {
+    /// Full name, `/recalld.v1.MemoryService/Search`.
+    pub method: &'a str,
+    /// Who asks: `unix`, or the peer's address as gRPC writes it.
+    pub identity: &'a str,
+    /// The id that the caller gave or was given; safe to log.
+    pub request_id: &'a str,
+    /// The request message.
+    pub request: &'a [u8],
+    /// When its caller stops waiting; None for never.
+    pub deadline: Option<Instant>,
+    /// When the request was there as a whole.
+    pub arrived: Instant,
+}
+
+/// How a call failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The canonical gRPC code.
+    pub code: u32,
+    /// For a person.
+    pub message: String,
+    /// The serialised `google.rpc.Status`, which repeats code and message; empty for none.
+    pub details: Vec<u8>,
+}
+
+impl Status {
+    /// A failure of the protocol itself, which has no details.
+    pub(crate) fn of_protocol(code: u32, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            details: Vec::new(),
+        }
+    }
+}
+
+/// Codes of gRPC that the front itself answers.
+pub(crate) mod code {
+    pub(crate) const DEADLINE_EXCEEDED: u32 = 4;
+    pub(crate) const RESOURCE_EXHAUSTED: u32 = 8;
+    pub(crate) const UNIMPLEMENTED: u32 = 12;
+    pub(crate) const INTERNAL: u32 = 13;
+    pub(crate) const UNAVAILABLE: u32 = 14;
+}
+
+/// Answers calls. A panic ends its call with INTERNAL and nothing else.
+pub trait Handler: Send + Sync + 'static {
+    /// Answers one call; may block.
+    fn call(&self, call: &Call<'_>) -> Result<Vec<u8>, Status>;
+}
+
+impl<F> Handler for F
+where
+    F: Fn(&Call<'_>) -> Result<Vec<u8>, Status> + Send + Sync + 'static,
+{
+    fn call(&self, call: &Call<'_>) -> Result<Vec<u8>, Status> {
+        self(call)
+    }
+}
+
+/// A bound on the calls of some methods that run at a time; further ones wait without a thread.
+#[derive(Debug, Clone)]
+pub struct Lane(Places);
+
+impl Lane {
+    /// A lane for so many calls at a time.
+    pub fn new(width: u32) -> Self {
+        Self(Places::new(width))
+    }
+
+    pub(crate) fn width(&self) -> usize {
+        self.0.count()
+    }
+
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.0.are(&other.0)
+    }
+
+    pub(crate) async fn place(&self) -> Place {
+        self.0.take().await
+    }
+
+    pub(crate) async fn wait_until_empty(&self) {
+        self.0.wait_until_empty().await;
+    }
+}
+
+/// How a method uses its stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// One request, one answer.
+    Unary,
+    /// A stream of requests, each answered as soon as its answer is there, in any order.
+    Pipelined,
+}
+
+/// A method that the front answers itself.
+#[derive(Clone)]
+pub struct Method {
+    /// How it uses its stream.
+    pub shape: Shape,
+    /// What answers it.
+    pub handler: Arc<dyn Handler>,
+    /// With which other methods it shares threads.
+    pub lane: Lane,
+}
+
+/// Methods by full name. All others are passed through.
+pub type Methods = HashMap<String, Method>;
