@@ -1,8 +1,10 @@
 """The engine in the client's process: who may open a directory, and what becomes of it."""
 
+import asyncio
 import re
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -98,27 +100,58 @@ def test_without_the_sidecars_package_it_is_named(
 
 def test_a_fork_is_told_that_it_has_no_store(tmp_path: Path) -> None:
     program = """
-import os, sys, recalld
+import asyncio, os, sys, recalld
 client = recalld.Client(f"dir:{sys.argv[1]}", timeout=60)
 client.namespace("a").write("before")
+stream = client.namespace("a").search_stream()
+stream.submit("before").result()
+loop, later = asyncio.new_event_loop(), recalld.AsyncClient(f"dir:{sys.argv[1]}", timeout=60)
+loop.run_until_complete(later.stats())
 child = os.fork()
 if child == 0:
-    for made in (client, recalld.Client(f"dir:{sys.argv[1]}")):
+    another = recalld.Client(f"dir:{sys.argv[1]}")
+    asks = (
+        client.stats,
+        another.stats,
+        lambda: stream.submit("before").result(),
+        lambda: asyncio.run(later.stats()),
+    )
+    for ask in asks:
         try:
-            made.stats()
+            ask()
         except RuntimeError as error:
             print(error, flush=True)
     os._exit(0)
 os.waitpid(child, 0)
 print(client.stats().memories)
+loop.run_until_complete(later.close())
 client.close()
 """
     ran = python(program, tmp_path / "data")
     assert ran.returncode == 0, ran.stderr
-    first, second, count = ran.stdout.splitlines()
-    assert "forked" in first
-    assert "forked" in second
+    *told, count = ran.stdout.splitlines()
+    assert ["forked" in message for message in told] == [True] * 4
     assert count == "1"
+
+
+def test_closing_a_client_ends_its_streams(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    with Client(f"dir:{tmp_path / 'data'}", timeout=SECONDS) as client:
+        assert client.namespace("a").search_stream().submit("seat").result().hits == ()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(10)
+        assert not thread.is_alive(), thread.name
+
+
+async def test_closing_an_asyncio_client_ends_its_streams(tmp_path: Path) -> None:
+    before = asyncio.all_tasks()
+    async with AsyncClient(f"dir:{tmp_path / 'data'}", timeout=SECONDS) as client:
+        assert (await client.namespace("a").search_stream().submit("seat")).hits == ()
+    for task in asyncio.all_tasks() - before:
+        try:
+            await asyncio.wait_for(task, 10)
+        except asyncio.CancelledError:
+            assert task.cancelled()
 
 
 def test_a_process_may_end_without_closing(tmp_path: Path) -> None:

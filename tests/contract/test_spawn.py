@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -48,6 +49,51 @@ signal.pause()
         parent.send_signal(number)
     wait_until(lambda: not child.is_running(), "the sidecar ends")
     wait_until(lambda: not Path(address.removeprefix("unix:")).parent.exists(), "its folder is gone")
+
+
+def test_a_fork_of_its_parent_neither_stops_nor_keeps_it(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys, recalld
+sidecar = recalld.spawn(sys.argv[1])
+ready, told = os.pipe()
+fork = os.fork()
+if fork == 0:
+    sidecar.close()
+    os.write(told, b"closed")
+    signal.pause()
+os.read(ready, 6)
+with recalld.Client(sidecar.address, timeout=60) as client:
+    client.stats()
+print(fork, sidecar.pid, flush=True)
+signal.pause()
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "data")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        fork, sidecar = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
+        parent.kill()
+    try:
+        wait_until(lambda: not sidecar.is_running(), "the sidecar ends")
+        assert fork.is_running()
+    finally:
+        fork.kill()
+
+
+def test_ctrl_c_in_a_terminal_is_for_the_parent(tmp_path: Path) -> None:
+    with recalld.spawn(tmp_path / "data") as sidecar:
+        assert os.getpgid(sidecar.pid) != os.getpgid(0)
+
+
+@pytest.mark.parametrize(
+    ("data_dir", "settings"), [(7, {}), ("data", {"drain_seconds": "soon"}), ("data", {"listen": "x"})]
+)
+def test_what_cannot_be_started_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Any, settings: dict[str, str]
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises((TypeError, recalld.InvalidArgument)):
+        recalld.spawn(data_dir, **settings)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_sidecar_that_does_not_start_says_why(tmp_path: Path) -> None:

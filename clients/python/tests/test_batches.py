@@ -53,12 +53,29 @@ async def test_each_has_its_own_answer_or_error(alice: Any, sidecar: Any, answer
             ]
         )
     )
-    first, wrong, third, silent, missing = await answer(alice.search_many("abcde"))
+    first, wrong, third, silent, missing = await answer(alice.search_many(list("abcde")))
     assert (first[0].id, third[0].id) == ("a", "b")
     assert isinstance(wrong, recalld.InvalidArgument)
     assert (wrong.field, wrong.reason, wrong.message) == ("limit", "INVALID_FIELD", "no")
     assert isinstance(silent, recalld.Internal)
     assert isinstance(missing, recalld.Internal)
+
+
+async def test_an_answer_that_python_cannot_hold_is_an_error_of_its_search(
+    alice: Any, sidecar: Any, answer: Any
+) -> None:
+    never = pb.SearchResult(response=pb.SearchResponse(hits=[{"occurred_at": {"seconds": 10**15}}]))
+    sidecar.will(pb.BatchSearchResponse(results=[never, answered(hits=[{"id": "b"}])]))
+    first, second = await answer(alice.search_many(["a", "b"]))
+    assert isinstance(first, recalld.Internal)
+    assert second[0].id == "b"
+
+
+async def test_one_text_is_not_many(alice: Any, sidecar: Any, answer: Any) -> None:
+    with pytest.raises(recalld.InvalidArgument) as caught:
+        await answer(alice.search_many("which seat?"))
+    assert caught.value.field == "queries"
+    assert sidecar.asked == []
 
 
 async def test_what_cannot_be_sent_does_not_lose_the_others(alice: Any, sidecar: Any, answer: Any) -> None:

@@ -188,6 +188,43 @@ async def test_a_broken_stream_fails_what_is_in_hand_and_is_opened_anew(
     assert ids(await answer(stream.submit("d"))) == ["d"]
 
 
+async def test_a_broken_stream_leaves_no_task(sidecar: Any) -> None:
+    def breaks(requests: Iterator[Any]) -> Iterator[Any]:
+        next(requests)
+        yield Failure(Code.UNAVAILABLE, "draining")
+
+    sidecar.will_stream(breaks)
+    async with AsyncClient(sidecar.target) as client:
+        before = asyncio.all_tasks()
+        stream = client.namespace("a").search_stream()
+        with pytest.raises(recalld.Unavailable):
+            await stream.submit("a")
+        await stream.close()
+        for task in asyncio.all_tasks() - before:
+            await asyncio.wait_for(task, 10)
+
+
+async def test_an_answer_that_cannot_be_read_is_an_error_of_its_search(
+    stream: Any, sidecar: Any, answer: Any
+) -> None:
+    def first_is_unreadable(requests: Iterator[Any]) -> Iterator[Any]:
+        unreadable = found(next(requests))
+        unreadable.result.response.hits[0].occurred_at.seconds = 10**15
+        yield unreadable
+        yield from each(requests)
+
+    sidecar.will_stream(first_is_unreadable)
+    with pytest.raises(recalld.Internal):
+        await answer(stream.submit("a"))
+    assert ids(await answer(stream.submit("b"))) == ["b"]
+
+
+async def test_one_text_is_not_many(stream: Any, listed: Any) -> None:
+    with pytest.raises(recalld.InvalidArgument) as caught:
+        await listed(stream.search_many("which seat?"))
+    assert caught.value.field == "queries"
+
+
 async def test_what_ends_the_stream_is_said(stream: Any, sidecar: Any, answer: Any) -> None:
     def refuses(requests: Iterator[Any]) -> Iterator[Any]:
         next(requests)

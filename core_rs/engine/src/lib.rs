@@ -109,6 +109,8 @@ pub struct Engine {
     maintenance: Mutex<Option<Maintenance>>,
     pool: rayon::ThreadPool,
     timings: Timings,
+    /// Who opened it: a forked child has none of its threads.
+    process: u32,
 }
 
 impl Engine {
@@ -154,6 +156,7 @@ impl Engine {
             maintenance: Mutex::new(Some(maintenance)),
             pool: batch::pool()?,
             timings: Timings::with_edge(options.slo),
+            process: std::process::id(),
         })
     }
 
@@ -409,8 +412,12 @@ impl Engine {
         })
     }
 
-    /// Finishes queued writes and stops the background threads. Later writes fail; reads go on.
+    /// Finishes queued writes and stops the background threads. Later writes fail; reads go on. Does nothing in a child
+    /// of the process that opened the engine.
     pub fn close(&self) {
+        if self.process != std::process::id() {
+            return;
+        }
         if let Some(maintenance) = self.maintenance.lock().take() {
             maintenance.stop();
         }

@@ -22,6 +22,8 @@ pub(crate) struct Pool(Arc<Shared>);
 
 struct Shared {
     most: usize,
+    /// How long a thread waits for a call before it ends.
+    patience: Duration,
     state: Mutex<State>,
 }
 
@@ -50,8 +52,16 @@ enum Order {
 impl Pool {
     /// A pool of so many threads at most.
     pub(crate) fn new(most: usize) -> Self {
+        Self::with_patience(most, IDLE)
+    }
+
+    fn with_patience(most: usize, patience: Duration) -> Self {
         let state = Mutex::default();
-        Self(Arc::new(Shared { most, state }))
+        Self(Arc::new(Shared {
+            most,
+            patience,
+            state,
+        }))
     }
 
     /// Does work in a thread of the pool. None when it panicked. When this is dropped the work is done all the same.
@@ -120,7 +130,8 @@ impl Shared {
         self.state.lock().threads -= 1;
     }
 
-    /// Waits for a job. None when the thread should end.
+    /// Waits for a job. None when the thread must end, and is not counted any more: whoever finds no idle thread
+    /// then makes a new one, and does not wait for one that is about to end.
     fn next(&self, seat: &Arc<Seat>) -> Option<Job> {
         {
             let mut state = self.state.lock();
@@ -136,10 +147,13 @@ impl Shared {
         loop {
             match order.take() {
                 Some(Order::Run(job)) => return Some(job),
-                Some(Order::End) => return None,
+                Some(Order::End) => {
+                    self.state.lock().threads -= 1;
+                    return None;
+                }
                 None => {}
             }
-            if !seat.given.wait_for(&mut order, IDLE).timed_out() {
+            if !seat.given.wait_for(&mut order, self.patience).timed_out() {
                 continue;
             }
             drop(order);
@@ -166,7 +180,8 @@ mod tests {
     use super::*;
 
     fn runtime() -> tokio::runtime::Runtime {
-        tokio::runtime::Builder::new_multi_thread().build().unwrap()
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.enable_time().build().unwrap()
     }
 
     #[test]
@@ -189,6 +204,19 @@ mod tests {
                 used.insert(pool.run(|| thread::current().id()).await.unwrap());
             }
             assert_eq!(used.len(), 1);
+        });
+    }
+
+    #[test]
+    fn work_that_comes_as_the_last_thread_ends_is_done() {
+        let pool = Pool::with_patience(1, Duration::ZERO);
+        runtime().block_on(async {
+            for number in 0..20_000 {
+                let done = pool.run(move || number);
+                // Nobody else would wake it.
+                let done = tokio::time::timeout(Duration::from_secs(60), done).await;
+                assert_eq!(done, Ok(Some(number)));
+            }
         });
     }
 

@@ -46,7 +46,8 @@ class _InHand:
 class _Link:
     """One call of SearchStream, from its start until it breaks or is done."""
 
-    outbox: asyncio.Queue[bytes] = field(default_factory=asyncio.Queue)
+    outbox: asyncio.Queue[bytes | None] = field(default_factory=asyncio.Queue)
+    """None ends it."""
     in_hand: dict[int, _InHand] = field(default_factory=dict)
     """By tag."""
     answers: AsyncStream | None = None
@@ -96,7 +97,7 @@ class AsyncSearchStream:
         One that fails stands as its error and does not end the others.
         """
         asked: deque[asyncio.Task[Search]] = deque()
-        for query in queries:
+        for query in _searches.several(queries):
             asked.append(self.submit(query))
             if len(asked) == MOST_IN_HAND:
                 yield await _outcome(asked.popleft())
@@ -107,7 +108,7 @@ class AsyncSearchStream:
         """Take no more searches, and wait for the answers that are due, until their deadlines at most."""
         self._closed = True
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        link, self._link = self._link, None
+        link = self._link
         if link is not None:
             assert link.answers is not None
             assert link.reader is not None
@@ -154,6 +155,9 @@ class AsyncSearchStream:
             # Also when the client is closed, which cancels what waits on its channel.
             if self._link is link:
                 self._link = None
+            link.answers.cancel()
+            # Who takes the requests would wait for ever: a call that has ended does not end it.
+            link.outbox.put_nowait(None)
             for asked in link.in_hand.values():
                 if not asked.answer.done():
                     asked.answer.set_exception(error())
@@ -182,8 +186,8 @@ class AsyncSearchStream:
 
 
 async def _requests(link: _Link) -> AsyncIterator[bytes]:
-    while True:
-        yield await link.outbox.get()
+    while (message := await link.outbox.get()) is not None:
+        yield message
 
 
 async def _outcome(asked: asyncio.Task[Search]) -> Search | RecalldError:

@@ -86,12 +86,15 @@ class Call(Generic[T]):
         return self.take(message, tokens)
 
     def take(self, message: Any, tokens: Tokens) -> T:
-        """Read an answer, and remember how far the store has come."""
+        """Read an answer, and remember how far the store has come; Internal if it cannot be read."""
         if self.effect is Effect.WRITE:
             tokens.wrote(message.token)
         elif self.effect is Effect.READ:
             tokens.read(self.carried, message.token)
-        return self.read(message)
+        try:
+            return self.read(message)
+        except OverflowError as error:
+            raise Internal("the answer has an instant or a length of time that Python cannot hold") from error
 
     def error(self, failed: CallFailed, tokens: Tokens) -> RecalldError:
         """Read why there is no answer, and forget a token that the store does not know."""

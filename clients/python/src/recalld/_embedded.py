@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import grpc
 
@@ -102,9 +103,13 @@ def _call_failed(failed: Any) -> CallFailed:
     return CallFailed.of(failed.code, failed.message, failed.status)
 
 
-def _cancelled(closed: RuntimeError) -> CallFailed:
-    """Make of a client that was closed, or forked, what a stream can end with."""
-    return CallFailed(grpc.StatusCode.CANCELLED, str(closed), b"")
+def _closed() -> RuntimeError:
+    return RuntimeError("this client is closed")
+
+
+def _cancelled() -> CallFailed:
+    """Make what a stream ends with when its client is closed."""
+    return CallFailed(grpc.StatusCode.CANCELLED, str(_closed()), b"")
 
 
 class EmbeddedTransport:
@@ -114,22 +119,23 @@ class EmbeddedTransport:
         self._directory = directory
         self._lock = threading.Lock()
         self._engine: _Engine | None = None
+        self._streams: WeakSet[_EmbeddedStream] = WeakSet()
         self._closed = False
 
     def open(self) -> None:
         """Open the directory."""
         with self._lock:
             if self._closed:
-                raise RuntimeError("this client is closed")
+                raise _closed()
             if self._engine is None:
                 self._engine = _take(self._directory)
+            _check_process(self._engine)
 
     def call(self, path: str, request: bytes, timeout: float | None) -> bytes:
         """Answer a call in this thread."""
         engine = self._engine
         if engine is None:
-            raise RuntimeError("this client is closed")
-        _check_process(engine)
+            raise _closed()
         handler = engine.handlers.get(path)
         if handler is None:
             message = f"the recalld-sidecar that is installed is older than this client: it has no {path}"
@@ -141,7 +147,9 @@ class EmbeddedTransport:
 
     def stream(self, path: str, requests: Iterator[bytes]) -> "_EmbeddedStream":
         """Open a stream."""
-        return _EmbeddedStream(lambda request: self.call(path, request, None), requests)
+        stream = _EmbeddedStream(lambda request: self.call(path, request, None), requests)
+        self._streams.add(stream)
+        return stream
 
     def close(self) -> None:
         """Let the calls in hand finish, and let go of the directory when no other client has it."""
@@ -150,6 +158,8 @@ class EmbeddedTransport:
             engine, self._engine = self._engine, None
         if engine is not None:
             _give_back(self._directory, engine)
+        for stream in tuple(self._streams):
+            stream.end(_cancelled())
 
 
 class AsyncEmbeddedTransport:
@@ -158,11 +168,15 @@ class AsyncEmbeddedTransport:
     def __init__(self, directory: Path) -> None:
         self._embedded = EmbeddedTransport(directory)
         self._threads = ThreadPoolExecutor(_CALL_THREADS, "recalld-call")
+        self._streams: WeakSet[_AsyncEmbeddedStream] = WeakSet()
         self._opened = False
 
     async def open(self) -> None:
         """Open the directory."""
-        if not self._opened:
+        if self._opened:
+            # Takes no time now. In a fork it must not be asked of the threads, which have stayed with the parent.
+            self._embedded.open()
+        else:
             await self._in_thread(self._embedded.open)
             self._opened = True
 
@@ -179,12 +193,16 @@ class AsyncEmbeddedTransport:
 
     def stream(self, path: str, requests: AsyncIterator[bytes]) -> "_AsyncEmbeddedStream":
         """Open a stream."""
-        return _AsyncEmbeddedStream(lambda request: self.call(path, request, None), requests)
+        stream = _AsyncEmbeddedStream(lambda request: self.call(path, request, None), requests)
+        self._streams.add(stream)
+        return stream
 
     async def close(self) -> None:
         """Let the calls in hand finish, and let go of the directory when no other client has it."""
         await self._in_thread(self._embedded.close)
         self._threads.shutdown(wait=False)
+        for stream in tuple(self._streams):
+            stream.end(_cancelled())
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._threads, work)
@@ -209,6 +227,10 @@ class _EmbeddedStream:
         """End the answers. Whoever gives the requests ends those."""
         self._answers.put(None)
 
+    def end(self, failed: CallFailed) -> None:
+        """End the answers with a failure."""
+        self._answers.put(failed)
+
     def _feed(self, requests: Iterator[bytes]) -> None:
         with ThreadPoolExecutor(_STREAM_THREADS, "recalld-stream") as threads:
             for request in requests:
@@ -221,8 +243,8 @@ class _EmbeddedStream:
             self._answers.put(self._answer(request))
         except CallFailed as failed:
             self._answers.put(failed)
-        except RuntimeError as closed:
-            self._answers.put(_cancelled(closed))
+        except RuntimeError:
+            self._answers.put(_cancelled())
         finally:
             self._slots.release()
 
@@ -246,6 +268,10 @@ class _AsyncEmbeddedStream:
         """End the requests and the answers."""
         self._feeder.cancel()
 
+    def end(self, failed: CallFailed) -> None:
+        """End the answers with a failure."""
+        self._answers.put_nowait(failed)
+
     async def _feed(self, requests: AsyncIterator[bytes]) -> None:
         try:
             async with asyncio.TaskGroup() as group:
@@ -260,7 +286,7 @@ class _AsyncEmbeddedStream:
             self._answers.put_nowait(await self._answer(request))
         except CallFailed as failed:
             self._answers.put_nowait(failed)
-        except RuntimeError as closed:
-            self._answers.put_nowait(_cancelled(closed))
+        except RuntimeError:
+            self._answers.put_nowait(_cancelled())
         finally:
             self._slots.release()

@@ -11,7 +11,7 @@ from datetime import timedelta
 from ._arguments import Query
 from ._calls import Call, NamespaceCalls
 from ._convert import duration_from_proto, put_duration
-from ._errors import DeadlineExceeded, Internal, RecalldError, Unavailable
+from ._errors import DeadlineExceeded, Internal, RecalldError, Unavailable, invalid
 from ._methods import METHODS
 from ._tokens import Tokens
 from ._transport import CallFailed
@@ -43,7 +43,7 @@ def batch(calls: NamespaceCalls, queries: Iterable[str | Query], tokens: Tokens)
     """Put searches into calls."""
     made = Batch()
     sendable: list[tuple[int, Call[Search]]] = []
-    for place, query in enumerate(queries):
+    for place, query in enumerate(several(queries)):
         try:
             sendable.append((place, search(calls, query)))
         except RecalldError as error:
@@ -55,6 +55,13 @@ def batch(calls: NamespaceCalls, queries: Iterable[str | Query], tokens: Tokens)
     return made
 
 
+def several(queries: Iterable[str | Query]) -> Iterable[str | Query]:
+    """Refuse one text where several searches belong: each of its letters would be one."""
+    if isinstance(queries, str):
+        raise invalid("queries", "must be several texts or queries, not one text")
+    return queries
+
+
 def search(calls: NamespaceCalls, query: str | Query) -> Call[Search]:
     """Make one search of several; text alone is a query with nothing else."""
     return calls.search(Query(query) if isinstance(query, str) else query)
@@ -64,7 +71,10 @@ def outcome(search: Call[Search], result: memory_service_pb2.SearchResult, token
     """Read what became of one search of several."""
     match result.WhichOneof("result"):
         case "response":
-            return search.take(result.response, tokens)
+            try:
+                return search.take(result.response, tokens)
+            except RecalldError as unreadable:
+                return unreadable
         case "failure":
             told = result.failure
             return search.error(CallFailed.of(told.code, told.message, told.status), tokens)

@@ -6,6 +6,7 @@ it. Nothing here opens a store.
 
 import json
 import logging
+import os
 import shutil
 import subprocess
 import sys
@@ -20,6 +21,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
+from weakref import WeakSet
 
 from ._client import Client
 from ._embedded import needs_sidecar
@@ -39,19 +41,22 @@ _DRAIN_SECONDS = 10.0
 class Sidecar:
     """A sidecar that serves this process, and ends with it. Made by `spawn`.
 
-    Its log goes to the logger `recalld.sidecar`. Stop it with `close`, or by leaving a `with` block.
+    Its log goes to the logger `recalld.sidecar`. Stop it with `close`, or by leaving a `with` block; in a fork of
+    the process that spawned it both do nothing.
     """
 
     def __init__(self, process: "subprocess.Popen[str]", folder: Path, stop_seconds: float) -> None:
         self._process = process
         self._folder = folder
         self._stop_seconds = stop_seconds
+        self._owner = os.getpid()
         self._lines: deque[str] = deque(maxlen=_LINES_KEPT)
         assert process.stderr is not None
         self._reader = threading.Thread(
             target=self._read, args=(process.stderr,), name="recalld-sidecar-log", daemon=True
         )
         self._reader.start()
+        _spawned.add(self)
 
     @property
     def address(self) -> str:
@@ -65,6 +70,8 @@ class Sidecar:
 
     def close(self) -> None:
         """Let the calls in hand finish, and stop it; a second time does nothing."""
+        if self._owner != os.getpid():
+            return
         stdin = self._process.stdin
         assert stdin is not None
         stdin.close()
@@ -75,6 +82,12 @@ class Sidecar:
             self._process.wait()
         self._reader.join()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _let_go(self, null: int) -> None:
+        """Give up a fork's ends of its pipes; not by closing them, for which locks may be held that nobody frees."""
+        for pipe in (self._process.stdin, self._process.stderr):
+            if pipe is not None and not pipe.closed:
+                os.dup2(null, pipe.fileno(), inheritable=False)
 
     def _wait_until_serving(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
@@ -130,27 +143,51 @@ def spawn(data_dir: str | PathLike[str], *, start_timeout: float = 60.0, **setti
     """
     if "listen" in settings:
         raise invalid("listen", "is not a setting of a spawned sidecar, which has a private socket")
+    try:
+        stop_seconds = float(settings.get("drain_seconds", _DRAIN_SECONDS)) + _STOP_SECONDS
+    except (TypeError, ValueError) as error:
+        raise invalid("drain_seconds", "must be a number of seconds") from error
     if find_spec("recalld_sidecar") is None:
         raise needs_sidecar("recalld.spawn")
+    flags = ["--data-dir", fspath(data_dir), *_flags({"http": "off"} | settings)]
     folder = Path(tempfile.mkdtemp(prefix="recalld-"))
-    settings = {"http": "off"} | settings
     command = [sys.executable, "-P", str(Path(__file__).with_name("_child.py")), str(folder), "serve"]
-    command += ["--data-dir", fspath(data_dir), "--listen", f"unix:{_socket(folder)}", *_flags(settings)]
+    command += ["--listen", f"unix:{_socket(folder)}", *flags]
     try:
         process = subprocess.Popen(  # noqa: S603 - it is our own program
-            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Ctrl-C in a terminal is for the parent, which may go on after it.
+            process_group=0,
         )
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    drain_seconds = float(settings.get("drain_seconds", _DRAIN_SECONDS))
-    sidecar = Sidecar(process, folder, drain_seconds + _STOP_SECONDS)
+    sidecar = Sidecar(process, folder, stop_seconds)
     try:
         sidecar._wait_until_serving(start_timeout)  # noqa: SLF001 - a part of the same thing
     except BaseException:
         sidecar.close()
         raise
     return sidecar
+
+
+_spawned: WeakSet[Sidecar] = WeakSet()
+
+
+def _let_go_in_fork() -> None:
+    """Leave the sidecars to the parent: with the pipes open here too, they would outlive it."""
+    if sidecars := tuple(_spawned):
+        null = os.open(os.devnull, os.O_RDWR)
+        for sidecar in sidecars:
+            sidecar._let_go(null)  # noqa: SLF001 - a part of the same thing
+        os.close(null)
+
+
+os.register_at_fork(after_in_child=_let_go_in_fork)
 
 
 def _socket(folder: Path) -> Path:

@@ -113,7 +113,7 @@ class SearchStream:
         One that fails stands as its error and does not end the others.
         """
         asked: deque[Future[Search]] = deque()
-        for query in queries:
+        for query in _searches.several(queries):
             asked.append(self.submit(query))
             if len(asked) == MOST_IN_HAND:
                 yield _outcome(asked.popleft())
@@ -179,7 +179,8 @@ class SearchStream:
             error = partial(error_from, failed)
         except DecodeError:
             error = _searches.unreadable_answer
-        self._end(link, error)
+        finally:
+            self._end(link, error)
 
     def _answer(self, link: _Link, message: bytes) -> None:
         response = memory_service_pb2.SearchStreamResponse.FromString(message)

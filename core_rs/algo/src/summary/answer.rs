@@ -41,7 +41,8 @@ const QUOTATION_MARKS: [char; 9] = ['"', '`', '\'', '“', '‘', '«', '「', '
 pub struct Answer {
     /// On one line of at most [`SUMMARY_TOKENS`] tokens, and of 30 at least where there is so much.
     pub summary: String,
-    /// Only the sentences that hold the words of the query; none when the summary is no more than these.
+    /// Only the sentences that hold the words of the query; none when the summary is no more than these, and of JSON, where
+    /// the leaf that has the words is rarely the one that answers.
     pub core: Option<String>,
 }
 
@@ -145,7 +146,11 @@ pub fn answer_json(analyzer: &mut Analyzer, query: &QueryTerms, text: &str) -> O
             found.add(analyzer, place, &key, &sentence);
         }
     }
-    found.summary(|_| "; ")
+    let summary = found.summary(|_| "; ")?.summary;
+    Some(Answer {
+        summary,
+        core: None,
+    })
 }
 
 /// Passages in text order, those side by side as one, each with the rank of its best.
