@@ -1,6 +1,7 @@
 """The sidecar behind each front, as unmodified clients see it: one contract, whoever terminates the connection."""
 
 import logging
+import os
 import re
 import signal
 import stat
@@ -18,6 +19,8 @@ from recalld.v1.types_pb2 import Namespace
 from recalld_sidecar import logs
 from recalld_sidecar.app import Sidecar
 from recalld_sidecar.config import Config, UnixAddress
+from recalld_sidecar.front import FrontServer
+from recalld_sidecar.server import GrpcServer
 
 from tests.support.sidecar import FRONTS, RunningSidecar, connect, running_sidecar
 from tests.support.texts import sentences
@@ -270,6 +273,16 @@ def test_the_private_socket_is_private_and_comes_and_goes_with_the_sidecar(tmp_p
     with running_sidecar(data_dir, flags=flags) as sidecar:
         assert sidecar.stop() == 0
     assert not folder.exists()
+
+
+def test_a_front_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
+    grpc_server = GrpcServer({}, {}, max_in_flight=1, is_behind_front=True)
+    descriptors = set(os.listdir("/proc/self/fd"))
+    with pytest.raises(ValueError, match="log level"):
+        FrontServer(grpc_server, None, {}, folder=tmp_path / "front", max_in_flight=1, log_level="loud")
+    assert not (tmp_path / "front").exists()
+    left = set(os.listdir("/proc/self/fd")) - descriptors
+    assert str(tmp_path / "front") not in {os.path.realpath(f"/proc/self/fd/{number}") for number in left}
 
 
 def test_python_can_serve_alone(tmp_path: Path) -> None:

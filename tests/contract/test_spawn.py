@@ -60,7 +60,8 @@ fork = os.fork()
 if fork == 0:
     sidecar.close()
     os.write(told, b"closed")
-    signal.pause()
+    sys.stdin.read()
+    os._exit(0)
 os.read(ready, 6)
 with recalld.Client(sidecar.address, timeout=60) as client:
     client.stats()
@@ -68,15 +69,13 @@ print(fork, sidecar.pid, flush=True)
 signal.pause()
 """
     command = [sys.executable, "-c", program, str(tmp_path / "data")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
+    # The fork waits for the end of its input, which it shares with the parent.
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         fork, sidecar = [psutil.Process(int(pid)) for pid in parent.stdout.readline().split()]
         parent.kill()
-    try:
         wait_until(lambda: not sidecar.is_running(), "the sidecar ends")
         assert fork.is_running()
-    finally:
-        fork.kill()
 
 
 def test_ctrl_c_in_a_terminal_is_for_the_parent(tmp_path: Path) -> None:
@@ -88,7 +87,7 @@ def test_ctrl_c_in_a_terminal_is_for_the_parent(tmp_path: Path) -> None:
     ("data_dir", "settings"), [(7, {}), ("data", {"drain_seconds": "soon"}), ("data", {"listen": "x"})]
 )
 def test_what_cannot_be_started_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Any, settings: dict[str, str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data_dir: Any, settings: dict[str, Any]
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     with pytest.raises((TypeError, recalld.InvalidArgument)):

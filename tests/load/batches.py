@@ -8,7 +8,7 @@ from recalld.v1 import memory_service_pb2 as pb
 from tests.load.report import Figures, at_least
 from tests.load.rounds import ratio, turns
 from tests.load.scale import Scale
-from tests.load.served import Target, note_failures, served
+from tests.load.served import Target, served
 from tests.load.stores import SERVICE, Workshop, search_requests
 
 SIZE = 16
@@ -28,20 +28,19 @@ def measure(workshop: Workshop, scale: Scale) -> Figures:
     ]
     with served(workshop.copy(scale.memories), "--front", "native") as sidecar:
 
-        def queries_a_second(name: str, method: str, requests: list[bytes], size: int) -> Callable[[], float]:
+        def queries_a_second(method: str, requests: list[bytes], size: int) -> Callable[[], float]:
             target = Target(sidecar.address, sidecar.pid, SERVICE + method, requests)
 
             def measured() -> float:
-                report = target.call(callers=CALLERS, seconds=scale.turn_seconds)
-                note_failures(figures, name, report.total)
+                report = target.answered(callers=CALLERS, seconds=scale.turn_seconds)
                 return report.total.ok * size / report.elapsed
 
             return measured
 
         rates = turns(
             {
-                "unary": queries_a_second("Search", "Search", searches, 1),
-                "batch": queries_a_second("BatchSearch", "BatchSearch", batches, SIZE),
+                "unary": queries_a_second("Search", searches, 1),
+                "batch": queries_a_second("BatchSearch", batches, SIZE),
             },
             rounds=scale.rounds,
         )

@@ -63,6 +63,10 @@ def _beside_writes_and_a_backup(figures: Figures, workshop: Workshop, scale: Sca
                 report = writing.result()
             rates.append(report.total.ok / report.elapsed)
             note_failures(figures, "writes beside searches", report.total)
+            if report.total.calls > len(write.requests):
+                figures.notes.append(
+                    "**The writes came again before the end, and were found to be duplicates.**"
+                )
             return p99
 
         def beside_a_backup() -> float:

@@ -1,5 +1,6 @@
 """`recalld load` without a sidecar: arguments, texts, the search for a rate, pictures, and the generator's own face."""
 
+import argparse
 import os
 import signal
 import threading
@@ -18,7 +19,7 @@ from hypothesis import strategies as st
 from recalld.v1 import memory_service_pb2 as pb
 from recalld_sidecar import cli
 from recalld_sidecar._core import LoadReport, load
-from recalld_sidecar.load import report
+from recalld_sidecar.load import _measure, add_arguments, report
 from recalld_sidecar.load.plot import Axis, Chart
 from recalld_sidecar.load.rate import highest_rate
 from recalld_sidecar.load.texts import Texts
@@ -217,6 +218,30 @@ def test_calls_go_to_the_runs_own_namespaces_in_their_shares() -> None:
     assert len(set(contents)) == len(contents) >= 250
     again = Workload("run", namespaces=3, memories=5, seed=1)
     assert again.calls(Mix(writes=0.25, briefs=0.0), 1_000) == calls
+
+
+def test_every_probe_writes_what_no_other_has_and_is_reported_as_it_was(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    flags = ["--find-rate", "--rate", "40", "--duration", "1s", "--slo", "0.001ms", "--writes", "50%"]
+    written: list[list[bytes]] = []
+    seconds: list[float] = []
+
+    def recorded(target: str, calls: Any, **arguments: Any) -> LoadReport:
+        written.append(next(requests for method, requests, _ in calls if method.endswith("/Write")))
+        seconds.append(arguments["seconds"])
+        return load(target, calls, **arguments)
+
+    monkeypatch.setattr("recalld_sidecar.load.load", recorded)
+    workload = Workload("run", namespaces=2, memories=5, seed=1)
+    runs = _measure(address, workload, parser.parse_args(flags))
+    assert len(runs) == len(written) >= 4
+    assert len({write for writes in written for write in writes}) == sum(map(len, written))
+    # Even ten a second were too many: what is reported is the last short probe, which was longer than the first.
+    assert [run.seconds for run in runs] == seconds
+    assert runs[-1].rate == 10
 
 
 # The generator, from Python

@@ -571,6 +571,46 @@ fn a_summary_in_a_brief_answers_the_query() {
 }
 
 #[test]
+fn one_long_memory_is_quoted_as_far_as_the_budget_goes() {
+    let bench = Bench::new();
+    let chapters: Vec<String> = (0..120)
+        .map(|i| {
+            let place = ["river", "garden", "harbour", "market", "station"][i % 5];
+            format!(
+                "Chapter {i} tells how the lighthouse keeper walked to the {place} on day {i} and counted {} boats \
+                 before the fog came in from the sea.",
+                i * 7
+            )
+        })
+        .collect();
+    bench.put(&space(), vec![memory("book", &chapters.join(" "))]);
+    let whole = bench
+        .engine
+        .get(&get_keys(&space(), &["book"]), None)
+        .unwrap()
+        .found[0]
+        .content_tokens;
+    assert!(whole > 3_000, "{whole}");
+    let mut last = 0;
+    for budget in [300, 600, 1_200, 2_400] {
+        let briefed = answer(&bench, &ask("the lighthouse keeper in chapter 77", budget));
+        assert_eq!(briefed.included[0].form, Form::Passages);
+        assert!(
+            briefed.text.contains("Chapter 77 tells"),
+            "{}",
+            briefed.text
+        );
+        assert!(
+            briefed.tokens * 2 > budget,
+            "{} of {budget}",
+            briefed.tokens
+        );
+        assert!(briefed.tokens > last);
+        last = briefed.tokens;
+    }
+}
+
+#[test]
 fn fingerprints_tell_formats_and_sections_apart() {
     let bench = Bench::new();
     violins(&bench);

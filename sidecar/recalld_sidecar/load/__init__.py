@@ -15,7 +15,7 @@ from pathlib import Path
 
 from recalld import Client, RecalldError, Unavailable
 
-from recalld_sidecar._core import LoadReport, LoadStats, load
+from recalld_sidecar._core import load
 from recalld_sidecar.demo.progress import Progress
 from recalld_sidecar.load import report
 from recalld_sidecar.load.rate import highest_rate
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, target: str) -> int:
         return _failed("--writes and --briefs are more than all calls")
     try:
         with Client(target, timeout=_CALL_SECONDS) as client, _filled(client, args) as workload:
-            measured, probes = _measure(target, workload, args)
+            runs = _measure(target, workload, args)
     except Unavailable as error:
         if error.reason:
             return _failed(str(error))
@@ -92,49 +92,21 @@ def run(args: argparse.Namespace, target: str) -> int:
         )
     except (RecalldError, OSError, ValueError) as error:
         return _failed(str(error))
+    measured = runs[-1]
     if args.json:
         print(json.dumps(measured.as_json(), indent=2))
     else:
         print(*measured.lines(), sep="\n")
     if args.report:
         try:
-            _write(args.report, measured, probes)
+            _write(args.report, runs)
         except OSError as error:
             return _failed(f"cannot write {error.filename}: {error.strerror}")
     return _HELD if measured.held else _NOT_HELD
 
 
-def _measure(
-    target: str, workload: Workload, args: argparse.Namespace
-) -> tuple[report.Run, list[tuple[float, LoadStats]]]:
-    """Run at the given rate, or at the highest that is held; answers the last run and all rates that were tried."""
-    runs = 4 if args.find_rate else 1 + _WARMUP
-    calls = workload.calls(Mix(args.writes, args.briefs), args.rate * args.duration * runs)
-    probes: list[tuple[float, LoadReport]] = []
-
-    def probe(rate: float, seconds: float) -> bool:
-        found = load(
-            target,
-            calls,
-            rate=rate,
-            seconds=seconds,
-            warmup=seconds * _WARMUP,
-            connections=args.connections,
-            timeout=args.timeout,
-            seed=args.seed,
-        )
-        probes.append((rate, found))
-        held = report.within(found, args.slo)
-        if args.find_rate:
-            p99 = found.total.quantile(0.99) * 1e3
-            verdict = "held" if held else "not held"
-            print(f"{rate:,.0f} a second for {seconds:g} s: p99 {p99:.1f} ms, {verdict}", file=sys.stderr)
-        return held
-
-    if args.find_rate:
-        highest_rate(probe, first=args.rate, short=args.duration * _PROBE, long=args.duration)
-    else:
-        probe(args.rate, args.duration)
+def _measure(target: str, workload: Workload, args: argparse.Namespace) -> list[report.Run]:
+    """Run at the given rate, or at the highest that is held; all runs, of which the last is what was asked for."""
     mix = Mix(args.writes, args.briefs)
     shares = {"Search": mix.searches, "Write": mix.writes, "Brief": mix.briefs}
     about = (
@@ -142,9 +114,34 @@ def _measure(
         f"{', '.join(f'{share:.0%} {name}' for name, share in shares.items() if share)}; "
         f"{args.connections} connections"
     )
-    rate, last = probes[-1]
-    measured = report.Run(target, about, rate, args.duration, args.slo, last)
-    return measured, [(rate, found.total) for rate, found in probes]
+    runs: list[report.Run] = []
+
+    def probe(rate: float, seconds: float) -> bool:
+        warmup = seconds * _WARMUP
+        found = load(
+            target,
+            # Of each probe's own: what another has written would be found to be a duplicate.
+            workload.calls(mix, rate * (seconds + warmup)),
+            rate=rate,
+            seconds=seconds,
+            warmup=warmup,
+            connections=args.connections,
+            timeout=args.timeout,
+            seed=args.seed,
+        )
+        run = report.Run(target, about, rate, seconds, args.slo, found)
+        runs.append(run)
+        if args.find_rate:
+            p99 = found.total.quantile(0.99) * 1e3
+            verdict = "held" if run.held else "not held"
+            print(f"{rate:,.0f} a second for {seconds:g} s: p99 {p99:.1f} ms, {verdict}", file=sys.stderr)
+        return run.held
+
+    if args.find_rate:
+        highest_rate(probe, first=args.rate, short=args.duration * _PROBE, long=args.duration)
+    else:
+        probe(args.rate, args.duration)
+    return runs
 
 
 @contextmanager
@@ -163,9 +160,11 @@ def _filled(client: Client, args: argparse.Namespace) -> Iterator[Workload]:
             workload.clear(client)
 
 
-def _write(path: Path, measured: report.Run, probes: list[tuple[float, LoadStats]]) -> None:
+def _write(path: Path, runs: list[report.Run]) -> None:
+    measured = runs[-1]
     charts = {"": measured.chart()}
-    if len(probes) > 1:
+    if len(runs) > 1:
+        probes = [(run.rate, run.report.total) for run in runs]
         charts["-rates"] = report.by_rate("p99 by rate", {"all calls": probes}, measured.slo)
     text = "\n".join(measured.lines())
     pictures = [f"![{chart.title}]({path.name}{name}.svg)" for name, chart in charts.items()]

@@ -78,7 +78,7 @@ class Workload:
             client.namespace(*name).delete(filter=everything)
 
     def calls(self, mix: Mix, expected: float) -> Calls:
-        """Prepare the calls of a run of about so many."""
+        """Prepare the calls of a run of about so many; no two runs write the same."""
         writes = min(round(expected * mix.writes * 1.1) + 1, _MOST_WRITES)
         kinds: list[tuple[str, float, Iterator[bytes]]] = [
             ("Search", mix.searches, self._searches(_READS)),

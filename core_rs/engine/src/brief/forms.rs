@@ -14,7 +14,9 @@ use recalld_store::ids::MemoryId;
 
 use super::clean::one_line;
 use super::layout::Costs;
-use super::worth::{CORE, FULL, HEADLINE, PASSAGES, SUMMARY, worth};
+use super::worth::{
+    ALWAYS_OFFERED, CORE, FULL, HEADLINE, PASSAGE_TOKENS, PASSAGES, SUMMARY, worth,
+};
 use crate::search::Scored;
 use crate::summaries;
 use crate::types::{BriefFormat, Form, Included, Omission, Omitted};
@@ -168,7 +170,7 @@ pub(super) struct OfferedForm {
 /// A memory with its forms.
 pub(super) struct Offer<'t> {
     pub(super) source: Source<'t>,
-    /// The longest first.
+    /// The whole, quotations from one passage up, summaries, the headline.
     pub(super) forms: Vec<OfferedForm>,
     citation: String,
     head: String,
@@ -176,10 +178,12 @@ pub(super) struct Offer<'t> {
 }
 
 impl<'t> Offer<'t> {
-    /// `place` is its number among all that are cited, `answer` what it says to the query, where it was read for it.
+    /// `place` is its number among all that are cited, `even` the tokens that every memory could have of the budget,
+    /// `answer` what it says to the query, where it was read for it.
     pub(super) fn new(
         source: Source<'t>,
         place: usize,
+        even: u32,
         answer: Option<Answer>,
         costs: &Costs<'_>,
     ) -> Self {
@@ -199,7 +203,10 @@ impl<'t> Offer<'t> {
         };
         add(Form::Full, Body::Full, FULL);
         if let Some(scored) = source.scored.filter(|_| source.is_read && !source.pinned) {
-            for (count, share) in (1..source.record.passages.len()).zip(PASSAGES) {
+            let room = (2 * even / PASSAGE_TOKENS) as usize;
+            let most =
+                (source.record.passages.len().saturating_sub(1)).min(room.max(ALWAYS_OFFERED));
+            for (count, share) in PASSAGES.into_iter().filter(|(count, _)| *count <= most) {
                 let text = quote(scored, &source.record, source.content, count);
                 add(Form::Passages, Body::Quote(text), share);
             }

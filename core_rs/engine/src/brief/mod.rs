@@ -162,6 +162,7 @@ fn candidates<'t>(
         }
     }
     let mut answers = answers(&sources, &outcome.terms);
+    let even = brief.budget / (sources.len().max(1) as u32);
     let mut order: Vec<usize> = (0..sources.len()).collect();
     order.sort_by(|&a, &b| place(&sources[a]).cmp(&place(&sources[b])));
     let mut sources: Vec<Option<Source<'_>>> = sources.into_iter().map(Some).collect();
@@ -171,7 +172,7 @@ fn candidates<'t>(
         .enumerate()
         .map(|(place, source)| {
             let answer = answers.remove(&source.rank);
-            Offer::new(source, place + 1, answer, costs)
+            Offer::new(source, place + 1, even, answer, costs)
         })
         .collect();
     Ok(Candidates {
@@ -306,7 +307,7 @@ fn choose(
     for (choice, offer) in choices.iter_mut().zip(pinned) {
         let Some(shortest) = choice else { continue };
         let free = room + offer.forms[*shortest].tokens;
-        // Forms stand longest first.
+        // Without quotations, which are for what was found, forms stand longest first.
         if let Some(longest) = offer.forms.iter().position(|form| form.tokens <= free) {
             room = free - offer.forms[longest].tokens;
             *shortest = longest;

@@ -13,8 +13,22 @@ pub(super) const SUMMARY: f64 = 0.95;
 /// Of only the sentences that have the words of the query.
 pub(super) const CORE: f64 = 0.9;
 pub(super) const HEADLINE: f64 = 0.2;
-/// Of one, two and three quoted passages: the best one keeps nearly all of it.
-pub(super) const PASSAGES: [f64; 3] = [0.9, 0.95, 0.97];
+/// Of so many quoted passages: the best one keeps nearly all of it.
+pub(super) const PASSAGES: [(usize, f64); 9] = [
+    (1, 0.9),
+    (2, 0.95),
+    (3, 0.97),
+    (5, 0.975),
+    (8, 0.98),
+    (13, 0.985),
+    (20, 0.99),
+    (32, 0.995),
+    (50, 0.997),
+];
+/// More than the first three are offered only where they have a chance: when they take no more than twice a memory's even
+/// share of the budget. About so many tokens has a passage.
+pub(super) const ALWAYS_OFFERED: usize = 3;
+pub(super) const PASSAGE_TOKENS: u32 = 60;
 
 /// The least tokens of a quotation with its head. As many of the best memories as the budget could hold of it are read
 /// for the query; what the others cost is known from when they were written.

@@ -366,7 +366,7 @@ impl Scorer<'_> {
     fn score(&self, candidate: Candidate) -> Result<Scored, StoreError> {
         let query = self.ask.query;
         let header = candidate.header;
-        let relevance = relevance_from_z(candidate.fused) * self.coverage;
+        let relevance = self.relevance(candidate.fused);
         let half_life = half_life(self.scope.snapshot, candidate.doc, &header, query)?;
         let age = self.ask.reference.0.saturating_sub(header.occurred_at.0);
         let recency = Decay::Exponential { half_life }.at(age);
@@ -394,16 +394,21 @@ impl Scorer<'_> {
         })
     }
 
+    /// What is missing of a query counts twice: it tells best that nothing answers.
+    fn relevance(&self, fused: f32) -> f64 {
+        relevance_from_z(fused) * self.coverage * self.coverage
+    }
+
     /// The greatest score that a candidate can have that the arms give so much, whatever its importance, age and
     /// confidence.
     fn most(&self, fused: f32) -> f64 {
-        let relevance = relevance_from_z(fused + Z_MARGIN) * self.coverage;
+        let relevance = self.relevance(fused + Z_MARGIN);
         score(&self.ask.query.weights, relevance, 1.0, 1.0, 1.0)
     }
 }
 
 /// Relevance under which a hit is weak; `docs/decisions/0010-ranking.md` says how often that is right.
-pub(crate) const WEAK_BELOW: f64 = 0.6;
+pub(crate) const WEAK_BELOW: f64 = 0.5;
 
 /// By how much an exact z-score may be above the one by which candidates are ordered: their cosines are of quantised
 /// queries.

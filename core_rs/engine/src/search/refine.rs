@@ -23,6 +23,9 @@ const AVERAGE_WORDS: f32 = 0.2;
 /// A share from which a memory has all terms of the query.
 const ALL_TERMS: f32 = 0.9;
 
+/// The most words of a short query.
+const SHORT_QUERY: usize = 4;
+
 /// The best ones, among which time counts, and which must hold the query together.
 const BEST: usize = 10;
 
@@ -152,7 +155,9 @@ impl Refiner<'_> {
 
     /// How much of the query the best candidates have together, 0..1; 1 when there are no words to look for.
     ///
-    /// One that has all terms as they are written has all of it: the model may not know a word, or cut it otherwise.
+    /// One that has all terms of a short query as they are written has all of it: the model may not know a word, or cut it
+    /// otherwise, as it does Han and kana. Of a long query in words that would say too much, since BM25 rises as well with
+    /// how often a memory has some of the terms.
     pub(super) fn coverage(&self, best: &[Candidate]) -> f64 {
         let best = &best[..best.len().min(BEST)];
         let Some(words) = self.words else { return 1.0 };
@@ -162,8 +167,13 @@ impl Refiner<'_> {
         let together = words.coverage(best.iter().filter_map(|one| one.matched.as_ref()));
         let written =
             |one: &Candidate| self.lexical.map_or(0.0, |lexical| lexical.share(one.doc.0));
+        let counts = if words.len() <= SHORT_QUERY {
+            1.0
+        } else {
+            self.cjk
+        };
         let whole = best.iter().map(written).filter(|share| *share >= ALL_TERMS);
-        f64::from(whole.fold(together, f32::max))
+        f64::from(whole.fold(together, |most, share| most.max(share * counts)))
     }
 
     /// Puts candidates in order, best first: equal ones newest first.

@@ -98,6 +98,11 @@ impl QueryWords {
         })
     }
 
+    /// How many words are compared.
+    pub(crate) fn len(&self) -> usize {
+        self.weights.len()
+    }
+
     /// Compares a memory's words, as they are stored. None when they are damaged.
     pub(crate) fn compare(&self, stored: &[u8]) -> Option<Matched> {
         let count = self.weights.len();
