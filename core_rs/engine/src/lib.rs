@@ -21,6 +21,7 @@ pub mod kinds;
 mod maintenance;
 pub mod model;
 mod prepare;
+pub mod priority;
 mod read;
 pub mod replay;
 mod search;

@@ -15,6 +15,7 @@ use recalld_store::{Store, keys};
 use crate::ann::AnnIndexes;
 use crate::apply;
 use crate::clock::Clock;
+use crate::priority;
 use crate::types::Namespace;
 use crate::writer::{Job, Writer};
 use crate::{EngineError, operation};
@@ -23,20 +24,8 @@ use crate::{EngineError, operation};
 const SWEEP_EVERY: Duration = Duration::from_secs(60);
 /// Most memories that one operation sweeps, so that no transaction gets long.
 const SWEEP_LIMIT: u32 = 256;
-/// Niceness of the index builder: a tenth of the processor beside one busy thread.
-const BUILD_NICENESS: i32 = 10;
 /// Who the journal says did it.
 const ACTOR: &str = "recalld:sweeper";
-
-/// Lets this thread have only what others leave of the processor: a build of a large namespace must not slow a search of
-/// a small one.
-fn give_way() {
-    // On Linux a priority is a thread's own. Without it the build is as important as a search.
-    let thread = rustix::thread::gettid();
-    if let Err(error) = rustix::process::setpriority_process(Some(thread), BUILD_NICENESS) {
-        tracing::warn!(%error, "the index builder cannot lower its priority");
-    }
-}
 
 /// The running threads.
 pub(crate) struct Maintenance {
@@ -63,7 +52,7 @@ impl Maintenance {
         let builder = spawn(
             "recalld-index",
             Box::new(move || {
-                give_way();
+                priority::give_way(priority::BUILD);
                 build.run(&built);
             }),
         )?;

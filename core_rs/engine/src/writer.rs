@@ -19,6 +19,7 @@ use crate::apply::{self, Applied, Applier};
 use crate::documents::Documents;
 use crate::filter::Filter;
 use crate::indexed::TermCount;
+use crate::priority;
 use crate::snapshot;
 use crate::{Deadline, EngineError};
 
@@ -181,6 +182,7 @@ struct WriterThread {
 
 impl WriterThread {
     fn run(self, committed: impl Fn(&[(NamespaceId, u64)])) {
+        priority::give_way(priority::WRITE);
         while let Ok(first) = self.jobs.recv() {
             let mut bytes = first.job.bytes;
             let mut batch = vec![first];
