@@ -41,31 +41,19 @@ class FrontServer:
         """Raise ServerError when the folder cannot be used."""
         self._grpc = grpc
         self._bound: list[UnixAddress] = []
-        self._folder = ExitStack()
-        # The folder's own path may be longer than that of a socket can be.
-        socket = f"/proc/self/fd/{self._open(folder)}/grpc.sock"
-        grpc.listen_privately(f"unix:{socket}")
-        self._front = Front(
-            socket,
-            core=core,
-            control={method: logged(method, handler) for method, handler in control.items()},
-            max_in_flight=max_in_flight,
-            log_level=log_level,
-            log_format=log_format,
-        )
-
-    def _open(self, folder: Path) -> int:
-        """Make the folder of the private socket; a descriptor of it."""
-        # Whoever was here before is gone: the data directory has one process.
-        shutil.rmtree(folder, ignore_errors=True)
-        try:
-            folder.mkdir(mode=0o700)
-            self._folder.callback(shutil.rmtree, folder, ignore_errors=True)
-            descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        except OSError as error:
-            raise ServerError(f"cannot use {folder} for a socket: {error.strerror}") from None
-        self._folder.callback(os.close, descriptor)
-        return descriptor
+        with ExitStack() as undo:
+            # The folder's own path may be longer than that of a socket can be.
+            socket = f"/proc/self/fd/{_opened(folder, undo)}/grpc.sock"
+            grpc.listen_privately(f"unix:{socket}")
+            self._front = Front(
+                socket,
+                core=core,
+                control={method: logged(method, handler) for method, handler in control.items()},
+                max_in_flight=max_in_flight,
+                log_level=log_level,
+                log_format=log_format,
+            )
+            self._folder = undo.pop_all()
 
     def listen(self, address: UnixAddress | TcpAddress) -> UnixAddress | TcpAddress:
         """As Server says."""
@@ -104,3 +92,17 @@ class FrontServer:
         grpc_drained = wait_for_grpc()
         self._folder.close()
         return drained and grpc_drained
+
+
+def _opened(folder: Path, undo: ExitStack) -> int:
+    """Make the folder of the private socket; a descriptor of it. `undo` closes and removes it."""
+    # Whoever was here before is gone: the data directory has one process.
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(mode=0o700)
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise ServerError(f"cannot use {folder} for a socket: {error.strerror}") from None
+    undo.callback(os.close, descriptor)
+    return descriptor

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use h2::server::{Builder, Connection};
-use h2::{Ping, PingPong, Reason};
+use h2::{Ping, PingPong};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 
-use crate::limits::Limits;
+use crate::limits::{Budget, Limits};
+use crate::pass::Upstream;
 use crate::request;
 use crate::shared::Shared;
 
@@ -35,6 +36,24 @@ pub(crate) enum Phase {
     Ended,
 }
 
+/// Who is at the other end of a connection.
+pub(crate) struct Peer {
+    pub(crate) identity: Arc<str>,
+    pub(crate) upstream: Upstream,
+    /// Bytes of answers that it has made no room for.
+    pub(crate) unread: Arc<Budget>,
+}
+
+impl Peer {
+    fn new(identity: Arc<str>, shared: &Shared) -> Self {
+        Self {
+            identity,
+            upstream: Upstream::new(shared.upstream.clone()),
+            unread: Budget::new(shared.limits.unread_bytes_a_connection),
+        }
+    }
+}
+
 /// Serves a connection to its end.
 pub(crate) async fn serve<I>(shared: Arc<Shared>, identity: Arc<str>, io: I)
 where
@@ -50,11 +69,12 @@ where
     let Ok(Ok(mut connection)) = handshake else {
         return;
     };
+    let peer = Arc::new(Peer::new(identity, &shared));
     let pings = connection.ping_pong();
     tokio::select! {
         biased;
         _ = phase.wait_for(|phase| *phase == Phase::Ended) => {}
-        () = accept_all(&shared, &identity, &mut connection) => {}
+        () = accept_all(&shared, &peer, &mut connection) => {}
         () = answered_pings(pings, &shared.limits) => {}
     }
 }
@@ -69,6 +89,9 @@ fn builder(limits: &Limits) -> Builder {
         .max_header_list_size(
             u32::try_from(METADATA_READ * limits.metadata_bytes).unwrap_or(u32::MAX),
         )
+        // Whoever is refused may have sent more already. What comes for a stream that h2 has forgotten is a fault,
+        // and many of those end the connection.
+        .max_concurrent_reset_streams(limits.requests_a_connection as usize)
         .max_pending_accept_reset_streams(RESET_STREAMS)
         .max_local_error_reset_streams(Some(RESET_STREAMS));
     builder
@@ -77,7 +100,7 @@ fn builder(limits: &Limits) -> Builder {
 /// Takes requests until the connection ends.
 async fn accept_all<I>(
     shared: &Arc<Shared>,
-    identity: &Arc<str>,
+    peer: &Arc<Peer>,
     connection: &mut Connection<I, Bytes>,
 ) where
     I: AsyncRead + AsyncWrite + Unpin,
@@ -94,16 +117,11 @@ async fn accept_all<I>(
             }
             accepted = poll_fn(|cx| connection.poll_accept(cx)) => accepted,
         };
-        let Some(Ok((request, mut respond))) = accepted else {
+        let Some(Ok((request, respond))) = accepted else {
             return;
         };
-        if draining {
-            // Nothing was done: a client tries it elsewhere.
-            respond.send_reset(Reason::REFUSED_STREAM);
-            continue;
-        }
-        let (shared, identity) = (Arc::clone(shared), Arc::clone(identity));
-        tokio::spawn(request::answer(shared, identity, request, respond));
+        let (shared, peer) = (Arc::clone(shared), Arc::clone(peer));
+        tokio::spawn(request::answer(shared, peer, request, respond));
     }
 }
 

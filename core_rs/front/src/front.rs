@@ -17,7 +17,6 @@ use crate::authority::Repaired;
 use crate::connection::{self, Phase};
 use crate::handler::{Lane, Methods};
 use crate::limits::Limits;
-use crate::pass::Upstream;
 use crate::pool::Pool;
 use crate::shared::Shared;
 
@@ -71,13 +70,7 @@ impl Front {
             .enable_all()
             .build()?;
         let (phase, receiver) = watch::channel(Phase::Serving);
-        let shared = Shared::new(
-            methods,
-            Pool::new(threads),
-            Upstream::new(upstream),
-            limits,
-            receiver,
-        );
+        let shared = Shared::new(methods, Pool::new(threads), upstream, limits, receiver);
         Ok(Self {
             handle: runtime.handle().clone(),
             runtime: Some(runtime),

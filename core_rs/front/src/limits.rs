@@ -22,8 +22,11 @@ pub struct Limits {
     pub metadata_bytes: usize,
     /// Bytes of one message, inflated.
     pub message_bytes: usize,
-    /// Bytes of all request messages in hand together.
+    /// Bytes of all messages in hand together. Answers that wait for their readers are not refused, but requests are
+    /// while there are too many of them.
     pub held_bytes: usize,
+    /// Bytes of answers that one connection has made no room for; its further requests are refused.
+    pub unread_bytes_a_connection: usize,
     /// Messages of one pipelined stream being answered at a time; further ones are not read.
     pub messages_a_stream: usize,
     /// How long a peer may neither send a missing byte of a unary request nor make room for a byte of an answer.
@@ -47,6 +50,7 @@ impl Default for Limits {
             // Twice the largest request of the contract, so that the core refuses it with a reason.
             message_bytes: 32 << 20,
             held_bytes: 256 << 20,
+            unread_bytes_a_connection: 64 << 20,
             messages_a_stream: 16,
             stall: Duration::from_secs(120),
             handshake: Duration::from_secs(20),
@@ -104,7 +108,7 @@ impl Places {
     }
 }
 
-/// The bytes that all requests hold together.
+/// The bytes that all messages hold together.
 #[derive(Debug)]
 pub(crate) struct Budget {
     most: usize,
@@ -115,6 +119,22 @@ impl Budget {
     pub(crate) fn new(most: usize) -> Arc<Self> {
         let used = AtomicUsize::new(0);
         Arc::new(Self { most, used })
+    }
+
+    /// Counts bytes that are there in any case.
+    pub(crate) fn hold(self: &Arc<Self>, bytes: usize) -> Held {
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        let budget = Arc::clone(self);
+        Held { budget, bytes }
+    }
+
+    /// Refuses a request while more is held than may be.
+    pub(crate) fn check(&self) -> Result<(), Status> {
+        if self.used.load(Ordering::Relaxed) > self.most {
+            let message = "as many bytes of messages wait as may; nothing was done";
+            return Err(Status::of_protocol(code::RESOURCE_EXHAUSTED, message));
+        }
+        Ok(())
     }
 }
 
@@ -132,13 +152,9 @@ impl Held {
 
     /// Takes more, or refuses the request.
     pub(crate) fn grow(&mut self, bytes: usize) -> Result<(), Status> {
-        let before = self.budget.used.fetch_add(bytes, Ordering::Relaxed);
+        self.budget.used.fetch_add(bytes, Ordering::Relaxed);
         self.bytes += bytes;
-        if before + bytes > self.budget.most {
-            let message = "the sidecar holds as many bytes of requests as it may; nothing was done";
-            return Err(Status::of_protocol(code::RESOURCE_EXHAUSTED, message));
-        }
-        Ok(())
+        self.budget.check()
     }
 
     /// Hands a part of it on.

@@ -19,17 +19,17 @@ use tokio::net::UnixStream;
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 
+use crate::connection::Peer;
 use crate::handler::{Status, code};
 use crate::metadata::{self, IDENTITY};
 use crate::responder::{Gone, Responder, send_all};
-use crate::shared::Shared;
 
-/// What grpcio may send ahead on one stream, and on all together. All callers share the connection: those that stand
-/// still must not fill its window, in which the others' answers come.
+/// What grpcio may send ahead on one stream, and on all together.
 const STREAM_WINDOW: u32 = 64 << 10;
-const CONNECTION_WINDOW: u32 = 16 << 20;
+const CONNECTION_WINDOW: u32 = 1 << 20;
 
-/// The connection to grpcio, made when it is needed.
+/// The way to grpcio of one client's connection, made when it is needed. One for all would have one window: a client
+/// that reads none of its answers would fill it, and nobody else's could come.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     path: PathBuf,
@@ -77,15 +77,10 @@ impl Upstream {
 }
 
 /// Passes one request through and its answer back.
-pub(crate) async fn through(
-    shared: &Shared,
-    identity: &str,
-    request: Request<RecvStream>,
-    mut responder: Responder,
-) {
+pub(crate) async fn through(peer: &Peer, request: Request<RecvStream>, mut responder: Responder) {
     let sent = async {
-        let (head, body) = readdressed(request, identity)?;
-        let mut upstream = shared.upstream.connect().await?.ready().await?;
+        let (head, body) = readdressed(request, &peer.identity)?;
+        let mut upstream = peer.upstream.connect().await?.ready().await?;
         let (answer, upload) = upstream.send_request(head, body.is_end_stream())?;
         Ok::<_, Box<dyn Error + Send + Sync>>((body, upload, answer))
     };

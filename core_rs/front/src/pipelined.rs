@@ -14,7 +14,7 @@ use crate::connection::Phase;
 use crate::handler::{Method, Status, code};
 use crate::message::{Message, Messages, Unanswerable, frame_onto};
 use crate::metadata;
-use crate::request::{Head, in_time, run};
+use crate::request::{Head, held_unread, in_time, run};
 use crate::responder::Responder;
 use crate::shared::Shared;
 
@@ -94,11 +94,12 @@ async fn serve(
             Event::Draining => reading = Reading::Drained,
             Event::Message(message) => {
                 let (shared, method, head) = (Arc::clone(shared), method.clone(), Arc::clone(head));
-                answers.spawn(async move { run(&shared.pool, &method, head, message).await });
+                answers.spawn(async move { run(&shared, &method, head, message).await });
             }
             Event::Answer(answer) => {
                 let (bytes, failed) = all_ready(answer, answers, shared.limits.message_bytes);
                 if !bytes.is_empty() {
+                    let _held = held_unread(shared, &head.peer, bytes.len());
                     let sent = responder.send(bytes).await;
                     sent.map_err(|_| Unanswerable::Gone)?;
                 }

@@ -5,25 +5,24 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use h2::RecvStream;
 use h2::server::SendResponse;
+use h2::{Reason, RecvStream};
 use http::header::{ALLOW, TE};
 use http::{HeaderMap, HeaderValue, Method as HttpMethod, Request, Response, StatusCode};
 use tokio::time::{sleep_until, timeout};
 
+use crate::connection::{Peer, Phase};
 use crate::handler::{Call, Method, Shape, Status, code};
-use crate::limits::Place;
+use crate::limits::{Held, Place};
 use crate::message::{Message, Messages, Unanswerable, framed};
-use crate::pool::Pool;
 use crate::responder::Responder;
 use crate::shared::Shared;
 use crate::{metadata, pass, pipelined};
 
 /// What is known of a request before its messages.
-#[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) method: String,
-    pub(crate) identity: Arc<str>,
+    pub(crate) peer: Arc<Peer>,
     pub(crate) request_id: HeaderValue,
     pub(crate) deadline: Option<Instant>,
 }
@@ -31,7 +30,7 @@ pub(crate) struct Head {
 /// Answers one request.
 pub(crate) async fn answer(
     shared: Arc<Shared>,
-    identity: Arc<str>,
+    peer: Arc<Peer>,
     request: Request<RecvStream>,
     mut respond: SendResponse<Bytes>,
 ) {
@@ -40,13 +39,19 @@ pub(crate) async fn answer(
         let _ = respond.send_response(refusal, true);
         return;
     }
+    let place = place(&shared, request.headers());
+    // After the place was asked for: a request with a place is one that the drain waits for.
+    if *shared.phase.borrow() != Phase::Serving {
+        // Nothing was done: a client tries it elsewhere.
+        return respond.send_reset(Reason::REFUSED_STREAM);
+    }
     let responder = Responder::new(respond, shared.limits.stall);
-    let _place = match place(&shared, request.headers()) {
+    let _place = match place {
         Ok(place) => place,
         Err(status) => return responder.finish(metadata::failed(&status, None)),
     };
     let Some(method) = shared.methods.get(request.uri().path()) else {
-        return pass::through(&shared, &identity, request, responder).await;
+        return pass::through(&peer, request, responder).await;
     };
     let (parts, body) = request.into_parts();
     let request_id = metadata::request_id(&parts.headers);
@@ -56,7 +61,7 @@ pub(crate) async fn answer(
     };
     let head = Arc::new(Head {
         method: parts.uri.path().to_owned(),
-        identity,
+        peer,
         request_id,
         // A time that no clock reaches is none.
         deadline: timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
@@ -116,9 +121,10 @@ async fn unary(
 ) {
     let request_id = head.request_id.clone();
     let deadline = head.deadline;
+    let peer = Arc::clone(&head.peer);
     let answered = async {
         let message = within_stall(shared, only(&mut messages)).await?;
-        let done = run(&shared.pool, method, head, message).await?;
+        let done = run(shared, method, head, message).await?;
         Ok(framed(&done, shared.limits.message_bytes)?)
     };
     let answered = tokio::select! {
@@ -128,6 +134,7 @@ async fn unary(
     };
     match answered {
         Ok(bytes) => {
+            let _held = held_unread(shared, &peer, bytes.len());
             if responder.send(bytes).await.is_ok() {
                 responder.finish(metadata::ok(request_id));
             }
@@ -137,6 +144,11 @@ async fn unary(
             responder.finish(metadata::failed(&status, Some(request_id)));
         }
     }
+}
+
+/// Counts an answer until it is dropped.
+pub(crate) fn held_unread(shared: &Shared, peer: &Peer, bytes: usize) -> [Held; 2] {
+    [peer.unread.hold(bytes), shared.budget.hold(bytes)]
 }
 
 /// The one message of a unary request.
@@ -179,19 +191,22 @@ pub(crate) async fn in_time<T>(
 /// Has a handler answer a message, in a thread of the pool. When this is dropped the handler goes on, and its answer is
 /// thrown away.
 pub(crate) async fn run(
-    pool: &Pool,
+    shared: &Shared,
     method: &Method,
     head: Arc<Head>,
     message: Message,
 ) -> Result<Vec<u8>, Status> {
     let arrived = Instant::now();
     let place = method.lane.place().await;
+    // Its answer may be far larger than its request.
+    head.peer.unread.check()?;
+    shared.budget.check()?;
     let handler = Arc::clone(&method.handler);
     let work = move || {
         let plain = message.into_plain()?;
         let answer = handler.call(&Call {
             method: &head.method,
-            identity: &head.identity,
+            identity: &head.peer.identity,
             request_id: head.request_id.to_str().unwrap_or_default(),
             request: &plain.bytes,
             deadline: head.deadline,
@@ -201,5 +216,5 @@ pub(crate) async fn run(
         answer
     };
     let panicked = || Status::of_protocol(code::INTERNAL, "the sidecar failed");
-    pool.run(work).await.ok_or_else(panicked)?
+    shared.pool.run(work).await.ok_or_else(panicked)?
 }

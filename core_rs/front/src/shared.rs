@@ -1,5 +1,6 @@
 //! What all connections of a front share.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::watch;
@@ -7,13 +8,13 @@ use tokio::sync::watch;
 use crate::connection::Phase;
 use crate::handler::Methods;
 use crate::limits::{Budget, Limits, Places};
-use crate::pass::Upstream;
 use crate::pool::Pool;
 
 pub(crate) struct Shared {
     pub(crate) methods: Methods,
     pub(crate) pool: Pool,
-    pub(crate) upstream: Upstream,
+    /// Where grpcio listens.
+    pub(crate) upstream: PathBuf,
     pub(crate) limits: Limits,
     pub(crate) phase: watch::Receiver<Phase>,
     pub(crate) budget: Arc<Budget>,
@@ -27,7 +28,7 @@ impl Shared {
     pub(crate) fn new(
         methods: Methods,
         pool: Pool,
-        upstream: Upstream,
+        upstream: PathBuf,
         limits: Limits,
         phase: watch::Receiver<Phase>,
     ) -> Self {

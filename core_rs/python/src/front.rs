@@ -139,11 +139,7 @@ impl Handler for CoreHandler {
         let result = catch_unwind(AssertUnwindSafe(dispatch))
             .unwrap_or_else(|_panic| Err(Failure::internal()));
         self.access.ended(call, result.as_ref().err());
-        result.map_err(|failure| Status {
-            code: failure.code() as u32,
-            details: failure.status(),
-            message: failure.message,
-        })
+        result.map_err(status_of)
     }
 }
 
@@ -164,14 +160,14 @@ impl Handler for PythonHandler {
                 .call1(py, (call.identity, request, left, call.request_id));
             answer
                 .and_then(|answer| Ok(answer.bind(py).cast::<PyBytes>()?.as_bytes().to_vec()))
-                .map_err(|error| status(py, &error))
+                .map_err(|error| status_of_exception(py, &error))
         });
-        answered.unwrap_or_else(|| Err(internal()))
+        answered.unwrap_or_else(|| Err(status_of(Failure::internal())))
     }
 }
 
 /// The status of an exception, which is a `CoreError` unless something is wrong.
-fn status(py: Python<'_>, error: &PyErr) -> Status {
+fn status_of_exception(py: Python<'_>, error: &PyErr) -> Status {
     if error.is_instance_of::<CoreError>(py) {
         let args = error.value(py).getattr("args");
         if let Ok((code, message, details)) = args.and_then(|args| args.extract()) {
@@ -183,11 +179,10 @@ fn status(py: Python<'_>, error: &PyErr) -> Status {
         }
     }
     tracing::error!(%error, "a handler raised what it must not");
-    internal()
+    status_of(Failure::internal())
 }
 
-fn internal() -> Status {
-    let failure = Failure::internal();
+fn status_of(failure: Failure) -> Status {
     Status {
         code: failure.code() as u32,
         details: failure.status(),

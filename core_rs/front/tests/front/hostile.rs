@@ -1,10 +1,12 @@
 //! Peers that are slow, dead, greedy or rude cost what the limits say, and the others notice nothing.
 
-use std::sync::{Mutex, mpsc};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
-use h2::Reason;
 use h2::client::ResponseFuture;
+use h2::{Reason, RecvStream};
+use http::Response;
 use proptest::prelude::*;
 use recalld_front::{Call, Limits};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -160,6 +162,45 @@ fn a_reader_that_stands_still_is_given_up() {
     });
 }
 
+const LARGE: usize = 1 << 20;
+
+/// Two large answers that stay unread, and the client, whose third request was refused.
+async fn unread_answers(running: &Running) -> (Client, [Response<RecvStream>; 2]) {
+    let client = Client::unix(running).await;
+    let ask = async || {
+        let (answer, mut send) = client.begin(request("/large")).await;
+        send_body(&mut send, framed(b"").into()).await;
+        answer.await.unwrap()
+    };
+    let unread = [ask().await, ask().await];
+    assert_eq!(ask().await.headers()["grpc-status"], "8");
+    (client, unread)
+}
+
+#[test]
+fn answers_that_nobody_reads_are_bounded() {
+    let running = Served::new()
+        .unary("/large", |_: &Call<'_>| Ok(vec![0; LARGE]))
+        .unary(ECHO, crate::support::echo)
+        .run(Limits {
+            unread_bytes_a_connection: 2 * LARGE,
+            held_bytes: 4 * LARGE,
+            ..Limits::default()
+        });
+    block_on(async {
+        let first = unread_answers(&running).await;
+        let other = Client::unix(&running).await;
+        assert_eq!(other.call(ECHO, b"x").await.message(), b"x");
+        // Together, too.
+        let second = unread_answers(&running).await;
+        assert_eq!(other.call(ECHO, b"x").await.code(), Some(8));
+        drop((first, second));
+        while other.call(ECHO, b"x").await.code() != Some(0) {
+            tokio::task::yield_now().await;
+        }
+    });
+}
+
 #[test]
 fn a_sender_that_stands_still_is_given_up() {
     let running = echoing().run(Limits {
@@ -273,6 +314,53 @@ fn a_stop_lets_requests_in_hand_finish() {
 }
 
 #[test]
+fn a_stop_answers_all_that_it_took() {
+    for _ in 0..20 {
+        let handled = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&handled);
+        let running = Served::new()
+            .unary(ECHO, move |call: &Call<'_>| {
+                counted.fetch_add(1, Ordering::Relaxed);
+                crate::support::echo(call)
+            })
+            .run(Limits::default());
+        let answered = block_on(async {
+            // Many small answers come at once, which the client's own budget shall bear.
+            let mut builder = h2::client::Builder::new();
+            builder.data_frame_budget(64 << 20);
+            let io = UnixStream::connect(&running.socket).await.unwrap();
+            let client = Client::with(&builder, io).await;
+            assert_eq!(client.call(ECHO, b"x").await.message(), b"x");
+            let mut calls = tokio::task::JoinSet::new();
+            for _ in 0..200 {
+                let mut ready = client.requests.clone().ready().await.unwrap();
+                let (answer, mut send) = ready.send_request(request(ECHO), false).unwrap();
+                send.send_data(framed(b"x").into(), true).unwrap();
+                calls.spawn(Answer::of(answer));
+            }
+            let stopped = blocking(move || (running.front.stop(SECONDS, None), running));
+            let (answers, (drained, running)) = tokio::join!(calls.join_all(), stopped);
+            assert!(drained);
+            blocking(move || drop(running)).await;
+            let (ok, refused): (Vec<_>, Vec<_>) = answers
+                .into_iter()
+                .partition(|answer| answer.code() == Some(0));
+            for answer in refused {
+                assert!(
+                    matches!(
+                        answer.reset,
+                        Some(Reason::REFUSED_STREAM | Reason::NO_ERROR)
+                    ),
+                    "{answer:?}"
+                );
+            }
+            ok.len()
+        });
+        assert_eq!(answered + 1, handled.load(Ordering::Relaxed));
+    }
+}
+
+#[test]
 fn a_stop_ends_in_time() {
     let (running, begun, go_on) = waiting();
     block_on(async {
@@ -290,4 +378,27 @@ fn a_stop_ends_in_time() {
         blocking(move || drop(running)).await;
     });
     drop(go_on);
+}
+
+#[test]
+fn many_refused_uploads_leave_the_connection_as_it_was() {
+    let running = echoing().run(Limits {
+        message_bytes: 1000,
+        ..Limits::default()
+    });
+    block_on(async {
+        let client = Client::unix(&running).await;
+        let mut calls = tokio::task::JoinSet::new();
+        for _ in 0..400 {
+            let (answer, mut send) = client.begin(request(ECHO)).await;
+            calls.spawn(async move {
+                let body = framed(&vec![0; 100_000]);
+                tokio::join!(send_body(&mut send, body.into()), Answer::of(answer)).1
+            });
+        }
+        for answer in calls.join_all().await {
+            assert_eq!(answer.code(), Some(8), "{answer:?}");
+        }
+        assert_eq!(client.call(ECHO, b"x").await.message(), b"x");
+    });
 }

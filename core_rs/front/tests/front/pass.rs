@@ -55,6 +55,15 @@ async fn behave(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
             send.send_data(framed(b"half").into(), false).unwrap();
             send.send_reset(Reason::ENHANCE_YOUR_CALM);
         }
+        "/endless" => {
+            let mut send = respond.send_response(Response::new(()), false).unwrap();
+            let part = Bytes::from(vec![0; 1 << 20]);
+            // Until nobody wants it.
+            while send.send_data(part.clone(), false).is_ok() {
+                send.reserve_capacity(part.len());
+                let _ = std::future::poll_fn(|cx| send.poll_capacity(cx)).await;
+            }
+        }
         "/wait" => {
             let mut send = respond.send_response(Response::new(()), false).unwrap();
             let reason = std::future::poll_fn(|cx| send.poll_reset(cx)).await;
@@ -69,7 +78,10 @@ async fn behave(request: Request<RecvStream>, mut respond: SendResponse<Bytes>, 
             while let Some(part) = body.data().await {
                 let part = part.unwrap();
                 body.flow_control().release_capacity(part.len()).unwrap();
-                send.send_data(part, false).unwrap();
+                // h2 bears only a few frames with nothing in them on a connection.
+                if !part.is_empty() {
+                    send.send_data(part, false).unwrap();
+                }
             }
             let mut trailers = HeaderMap::new();
             trailers.append("grpc-status", HeaderValue::from_static("0"));
@@ -141,6 +153,24 @@ fn statuses_and_resets_go_through_as_they_are() {
         send.send_reset(Reason::CANCEL);
         while seen.lock().unwrap().last().unwrap().0 != "reset CANCEL" {
             tokio::task::yield_now().await;
+        }
+    });
+}
+
+#[test]
+fn who_reads_no_answers_holds_up_nobody_else() {
+    let running = echoing().run(Limits::default());
+    let seen = Seen::default();
+    block_on(async {
+        let _upstream = upstream(&running, &seen);
+        let greedy = Client::unix(&running).await;
+        let other = Client::unix(&running).await;
+        let mut unread = Vec::new();
+        // Far more than any window of a connection holds, each as far as its own window reaches.
+        for _ in 0..400 {
+            let (answer, _) = greedy.begin(request("/endless")).await;
+            unread.push(answer);
+            assert_eq!(other.call("/anything", b"x").await.message(), b"x");
         }
     });
 }
