@@ -77,6 +77,11 @@ impl Method {
         matches!(self, Self::SearchStream)
     }
 
+    /// Whether its calls change what is stored.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write | Self::Delete)
+    }
+
     fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }

@@ -17,7 +17,6 @@ use crate::authority::Repaired;
 use crate::connection::{self, Phase};
 use crate::handler::{Lane, Methods};
 use crate::limits::Limits;
-use crate::pool::Pool;
 use crate::shared::Shared;
 
 /// Most threads that move bytes.
@@ -55,14 +54,6 @@ enum Listener {
 impl Front {
     /// Makes a front. What is not among `methods` goes to the grpcio server that listens, or will, at `upstream`.
     pub fn new(methods: Methods, upstream: PathBuf, limits: Limits) -> io::Result<Self> {
-        let mut lanes: Vec<&Lane> = Vec::new();
-        for method in methods.values() {
-            if !lanes.iter().any(|lane| lane.is(&method.lane)) {
-                lanes.push(&method.lane);
-            }
-        }
-        // One for each call that may run.
-        let threads: usize = lanes.iter().map(|lane| lane.width()).sum();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let runtime = Builder::new_multi_thread()
             .worker_threads(cores.min(MOST_WORKERS))
@@ -70,7 +61,7 @@ impl Front {
             .enable_all()
             .build()?;
         let (phase, receiver) = watch::channel(Phase::Serving);
-        let shared = Shared::new(methods, Pool::new(threads), upstream, limits, receiver);
+        let shared = Shared::new(methods, upstream, limits, receiver);
         Ok(Self {
             handle: runtime.handle().clone(),
             runtime: Some(runtime),

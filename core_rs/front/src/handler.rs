@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::limits::{Place, Places};
+use crate::pool::Pool;
 
 /// One call, as its handler sees it.
 #[derive(Debug, Clone, Copy)]
@@ -72,30 +73,43 @@ where
     }
 }
 
-/// A bound on the calls of some methods that run at a time; further ones wait without a thread.
-#[derive(Debug, Clone)]
-pub struct Lane(Places);
+/// Threads for the calls of some methods, and so a bound on how many of them run at a time; further ones wait without a
+/// thread.
+#[derive(Clone)]
+pub struct Lane {
+    places: Places,
+    pool: Arc<Pool>,
+}
 
 impl Lane {
     /// A lane for so many calls at a time.
     pub fn new(width: u32) -> Self {
-        Self(Places::new(width))
+        Self::with_threads(width, || ())
     }
 
-    pub(crate) fn width(&self) -> usize {
-        self.0.count()
-    }
-
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        self.0.are(&other.0)
+    /// A lane whose threads call `begin` first, for example to lower their priority.
+    pub fn with_threads(width: u32, begin: fn()) -> Self {
+        Self {
+            places: Places::new(width),
+            pool: Arc::new(Pool::new(width as usize, begin)),
+        }
     }
 
     pub(crate) async fn place(&self) -> Place {
-        self.0.take().await
+        self.places.take().await
+    }
+
+    /// Does work in a thread of the lane, for which there must be a place. None when it panicked. When this is dropped
+    /// the work is done all the same.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        self.pool.run(work).await
     }
 
     pub(crate) async fn wait_until_empty(&self) {
-        self.0.wait_until_empty().await;
+        self.places.wait_until_empty().await;
     }
 }
 

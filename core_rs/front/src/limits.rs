@@ -79,14 +79,6 @@ impl Places {
         Self { free, count }
     }
 
-    pub(crate) fn count(&self) -> usize {
-        self.count as usize
-    }
-
-    pub(crate) fn are(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.free, &other.free)
-    }
-
     /// Takes a place if one is free.
     pub(crate) fn try_take(&self) -> Option<Place> {
         let permit = Arc::clone(&self.free).try_acquire_owned().ok()?;

@@ -22,6 +22,8 @@ pub(crate) struct Pool(Arc<Shared>);
 
 struct Shared {
     most: usize,
+    /// What each thread does first.
+    begin: fn(),
     /// How long a thread waits for a call before it ends.
     patience: Duration,
     state: Mutex<State>,
@@ -50,15 +52,16 @@ enum Order {
 }
 
 impl Pool {
-    /// A pool of so many threads at most.
-    pub(crate) fn new(most: usize) -> Self {
-        Self::with_patience(most, IDLE)
+    /// A pool of so many threads at most, each of which calls `begin` first.
+    pub(crate) fn new(most: usize, begin: fn()) -> Self {
+        Self::with_patience(most, begin, IDLE)
     }
 
-    fn with_patience(most: usize, patience: Duration) -> Self {
+    fn with_patience(most: usize, begin: fn(), patience: Duration) -> Self {
         let state = Mutex::default();
         Self(Arc::new(Shared {
             most,
+            begin,
             patience,
             state,
         }))
@@ -122,6 +125,7 @@ impl Seat {
 impl Shared {
     /// The life of a thread.
     fn work(&self) {
+        (self.begin)();
         let seat = Arc::new(Seat::default());
         while let Some(job) = self.next(&seat) {
             // Its caller is told by the end of the channel.
@@ -186,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_lone_caller_stays_with_one_thread() {
-        let pool = Pool::new(8);
+        let pool = Pool::new(8, || ());
         runtime().block_on(async {
             // Two threads are there, and one of them became free last.
             let both = Arc::new(Barrier::new(2));
@@ -209,7 +213,7 @@ mod tests {
 
     #[test]
     fn work_that_comes_as_the_last_thread_ends_is_done() {
-        let pool = Pool::with_patience(1, Duration::ZERO);
+        let pool = Pool::with_patience(1, || (), Duration::ZERO);
         let (say_done, done) = mpsc::channel();
         for number in 0..60_000 {
             let say_done = say_done.clone();
@@ -225,7 +229,7 @@ mod tests {
 
     #[test]
     fn a_panic_ends_its_call_only() {
-        let pool = Pool::new(1);
+        let pool = Pool::new(1, || ());
         runtime().block_on(async {
             assert_eq!(pool.run(|| panic!("a bug")).await, None::<()>);
             assert_eq!(pool.run(|| 1).await, Some(1));
@@ -235,7 +239,7 @@ mod tests {
 
     #[test]
     fn more_work_than_threads_is_done_in_order() {
-        let pool = Pool::new(1);
+        let pool = Pool::new(1, || ());
         let (sender, receiver) = mpsc::channel();
         runtime().block_on(async {
             let mut all = tokio::task::JoinSet::new();
@@ -256,7 +260,7 @@ mod tests {
 
     #[test]
     fn idle_threads_end_with_the_pool_and_busy_ones_finish() {
-        let pool = Pool::new(2);
+        let pool = Pool::new(2, || ());
         let state = Arc::clone(&pool.0);
         let (release, released) = mpsc::channel::<()>();
         let (say_done, done) = mpsc::channel();

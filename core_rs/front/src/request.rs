@@ -188,7 +188,7 @@ pub(crate) async fn in_time<T>(
     }
 }
 
-/// Has a handler answer a message, in a thread of the pool. When this is dropped the handler goes on, and its answer is
+/// Has a handler answer a message, in a thread of its lane. When this is dropped the handler goes on, and its answer is
 /// thrown away.
 pub(crate) async fn run(
     shared: &Shared,
@@ -216,5 +216,5 @@ pub(crate) async fn run(
         answer
     };
     let panicked = || Status::of_protocol(code::INTERNAL, "the sidecar failed");
-    shared.pool.run(work).await.ok_or_else(panicked)?
+    method.lane.run(work).await.ok_or_else(panicked)?
 }

@@ -8,11 +8,9 @@ use tokio::sync::watch;
 use crate::connection::Phase;
 use crate::handler::Methods;
 use crate::limits::{Budget, Limits, Places};
-use crate::pool::Pool;
 
 pub(crate) struct Shared {
     pub(crate) methods: Methods,
-    pub(crate) pool: Pool,
     /// Where grpcio listens.
     pub(crate) upstream: PathBuf,
     pub(crate) limits: Limits,
@@ -27,14 +25,12 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn new(
         methods: Methods,
-        pool: Pool,
         upstream: PathBuf,
         limits: Limits,
         phase: watch::Receiver<Phase>,
     ) -> Self {
         Self {
             methods,
-            pool,
             upstream,
             budget: Budget::new(limits.held_bytes),
             requests: Places::new(limits.requests),

@@ -14,6 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use recalld_api::Failure;
+use recalld_engine::priority;
 use recalld_front::{Call, Handler, Lane, Limits, Method, Methods, Shape, Status};
 
 use crate::access::AccessLog;
@@ -57,9 +58,12 @@ impl Front {
             let calls = Lane::new(threads);
             // Streams cannot take all that the core admits.
             let streams = Lane::new(max_in_flight.div_ceil(2));
+            let writes = Lane::with_threads(threads, || priority::give_way(priority::WRITE));
             for method in recalld_api::Method::ALL {
                 let (shape, lane) = if method.is_stream() {
                     (Shape::Pipelined, &streams)
+                } else if method.writes() {
+                    (Shape::Unary, &writes)
                 } else {
                     (Shape::Unary, &calls)
                 };
