@@ -287,10 +287,14 @@ pub(crate) fn rank(
     }
     // Importance, recency and confidence may lift one of the others.
     for hit in rest {
-        if ask.probe.is_none() && bar.is_above(scorer.most(hit.score)) {
-            break;
+        let doc = bests.docs[hit.id as usize];
+        let fused = hit.score + refiner.of_literals(doc);
+        if ask.probe.is_none()
+            && (bar.is_above(scorer.most(fused)) || bar.is_above(scorer.most_of(fused, doc)?))
+        {
+            continue;
         }
-        let one = scorer.score(refiner.candidate(bests.docs[hit.id as usize], false)?)?;
+        let one = scorer.score(refiner.candidate(doc, false)?)?;
         bar.raise(&one);
         scored.push(one);
     }
@@ -367,9 +371,7 @@ impl Scorer<'_> {
         let query = self.ask.query;
         let header = candidate.header;
         let relevance = self.relevance(candidate.fused);
-        let half_life = half_life(self.scope.snapshot, candidate.doc, &header, query)?;
-        let age = self.ask.reference.0.saturating_sub(header.occurred_at.0);
-        let recency = Decay::Exponential { half_life }.at(age);
+        let recency = self.recency(candidate.doc, &header)?;
         let score = score(
             &query.weights,
             relevance,
@@ -397,6 +399,24 @@ impl Scorer<'_> {
     /// What is missing of a query counts twice: it tells best that nothing answers.
     fn relevance(&self, fused: f32) -> f64 {
         relevance_from_z(fused) * self.coverage * self.coverage
+    }
+
+    fn recency(&self, doc: Row, header: &Header) -> Result<f64, StoreError> {
+        let half_life = half_life(self.scope.snapshot, doc, header, self.ask.query)?;
+        let age = self.ask.reference.0.saturating_sub(header.occurred_at.0);
+        Ok(Decay::Exponential { half_life }.at(age))
+    }
+
+    /// The greatest score that a document can have with its importance, age and confidence.
+    fn most_of(&self, fused: f32, doc: u32) -> Result<f64, StoreError> {
+        let header = refine::header(self.scope, doc)?;
+        Ok(score(
+            &self.ask.query.weights,
+            self.relevance(fused + Z_MARGIN),
+            header.importance,
+            self.recency(Row(doc), &header)?,
+            header.confidence,
+        ))
     }
 
     /// The greatest score that a candidate can have that the arms give so much, whatever its importance, age and

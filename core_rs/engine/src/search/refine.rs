@@ -77,20 +77,29 @@ pub(super) struct Refiner<'a> {
     pub(super) cjk: f32,
 }
 
+/// The header of a document that may be returned.
+pub(super) fn header(scope: &Scope<'_>, doc: u32) -> Result<Header, StoreError> {
+    let (docs, txn) = (scope.snapshot.docs, scope.snapshot.txn);
+    let key = recalld_store::keys::numbered(docs.ns, doc);
+    docs.header(txn, Row(doc))?
+        .ok_or_else(|| docs.schema.headers.damaged(&key))
+}
+
 impl Refiner<'_> {
     /// A candidate by its arms, and word by word when `compare`.
     pub(super) fn candidate(&self, doc: u32, compare: bool) -> Result<Candidate, StoreError> {
         let snapshot = self.scope.snapshot;
         let (docs, txn) = (snapshot.docs, snapshot.txn);
-        let key = recalld_store::keys::numbered(docs.ns, doc);
-        let header = docs
-            .header(txn, Row(doc))?
-            .ok_or_else(|| docs.schema.headers.damaged(&key))?;
+        let header = header(self.scope, doc)?;
         let matched = match self.words.filter(|_| compare) {
             Some(words) => {
                 let stored = docs.words(txn, Row(doc))?;
                 let compared = words.compare(stored);
-                Some(compared.ok_or_else(|| docs.schema.words.damaged(&key))?)
+                let damaged = || {
+                    let key = recalld_store::keys::numbered(docs.ns, doc);
+                    docs.schema.words.damaged(&key)
+                };
+                Some(compared.ok_or_else(damaged)?)
             }
             None => None,
         };
@@ -131,6 +140,12 @@ impl Refiner<'_> {
         };
         candidate.fused = self.fused(&candidate);
         Ok(candidate)
+    }
+
+    /// What the query's identifiers and numbers in a document add.
+    pub(super) fn of_literals(&self, doc: u32) -> f32 {
+        let share = self.lexical.map_or(0.0, |lexical| lexical.literals(doc));
+        self.tuning.literals * share
     }
 
     fn of_words(&self, words: Option<f32>) -> f32 {
