@@ -141,7 +141,7 @@ class Explanation:
     fused: float
     """The sum of the signals' contributions: deviations above an average memory."""
     relevance: float
-    """0..1: a fixed map of the fused value, times the square of `coverage`."""
+    """0..1: a fixed map of the fused value, times `coverage`."""
     factors: tuple[FactorScore, ...]
     """Relevance, importance and recency."""
     confidence: float

@@ -396,9 +396,8 @@ impl Scorer<'_> {
         })
     }
 
-    /// What is missing of a query counts twice: it tells best that nothing answers.
     fn relevance(&self, fused: f32) -> f64 {
-        relevance_from_z(fused) * self.coverage * self.coverage
+        relevance_from_z(fused) * self.coverage
     }
 
     fn recency(&self, doc: Row, header: &Header) -> Result<f64, StoreError> {
@@ -428,7 +427,7 @@ impl Scorer<'_> {
 }
 
 /// Relevance under which a hit is weak; `docs/decisions/0010-ranking.md` says how often that is right.
-pub(crate) const WEAK_BELOW: f64 = 0.5;
+pub(crate) const WEAK_BELOW: f64 = 0.6;
 
 /// By how much an exact z-score may be above the one by which candidates are ordered: their cosines are of quantised
 /// queries.

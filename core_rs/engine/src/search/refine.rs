@@ -24,7 +24,7 @@ const AVERAGE_WORDS: f32 = 0.2;
 const ALL_TERMS: f32 = 0.9;
 
 /// The most words of a short query.
-const SHORT_QUERY: usize = 4;
+const SHORT_QUERY: usize = 6;
 
 /// The best ones, among which time counts, and which must hold the query together.
 const BEST: usize = 10;

@@ -215,7 +215,7 @@ pub struct Explanation {
     /// The sum of the signals' contributions, by which relevance is ordered: deviations above an average memory.
     #[prost(double, tag = "2")]
     pub fused: f64,
-    /// 0..1: a fixed map of the fused value, times the square of `coverage`.
+    /// 0..1: a fixed map of the fused value, times `coverage`.
     #[prost(double, tag = "3")]
     pub relevance: f64,
     /// Relevance, importance and recency.

@@ -272,7 +272,7 @@ class Explanation(google.protobuf.message.Message):
     fused: builtins.float
     """The sum of the signals' contributions, by which relevance is ordered: deviations above an average memory."""
     relevance: builtins.float
-    """0..1: a fixed map of the fused value, times the square of `coverage`."""
+    """0..1: a fixed map of the fused value, times `coverage`."""
     confidence: builtins.float
     """0..1: by which the weighted sum was multiplied; already inside the contributions of `factors`."""
     score: builtins.float
