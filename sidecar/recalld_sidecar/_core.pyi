@@ -136,11 +136,12 @@ class Core:
     ) -> Core:
         """Open or create `data_dir`.
 
-        `address` is written into the lock file, for the error that a second process gets. `index_after` is the number
-        of passages from which a namespace gets an approximate index, and what a search in it counts for when a way of
-        looking is chosen. `slo_seconds` is the time within which a call should be answered. `tokenizers` adds counters of tokens: names and
-        the `tokenizer.json` files of each. `ranking` changes weights of the ranking, for measurements: 0 switches a
-        feature off. Raises CoreError, and ValueError for a weight that does not exist.
+        `address` is written into the lock file, for the error that a second process gets. `index_after` is the
+        number of passages from which a namespace gets an approximate index, and what a search in it counts for
+        when a way of looking is chosen. `slo_seconds` is the time within which a call should be answered.
+        `tokenizers` adds counters of tokens: names and the `tokenizer.json` files of each. `ranking` changes
+        weights of the ranking, for measurements: 0 switches a feature off. Raises CoreError, and ValueError for
+        a weight that does not exist.
         """
 
     @staticmethod
