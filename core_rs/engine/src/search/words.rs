@@ -171,14 +171,20 @@ impl QueryWords {
         1.0 - missing * (QUESTION_WORDS / self.weights.len() as f32).min(1.0)
     }
 
-    /// Whether `old` is about what is asked and `new` has nearly all that `old` has of it.
+    /// Whether `old` is about what is asked and `new` has nearly all that `old` has of it. A query that `old` has word for
+    /// word quotes it, and asks for no other value.
     pub(crate) fn brings_up_to_date(&self, new: &Matched, old: &Matched) -> bool {
         let (mut has, mut lacks) = (0.0, 0.0);
         for ((old, new), weight) in old.best.iter().zip(&new.best).zip(&self.weights) {
             has += weight * old;
             lacks += weight * (old - new).max(0.0);
         }
-        has >= ABOUT && lacks <= MAY_LACK * has.sqrt()
+        let may_lack = if has >= SAME {
+            0.0
+        } else {
+            MAY_LACK * has.sqrt()
+        };
+        has >= ABOUT && lacks <= may_lack
     }
 }
 
