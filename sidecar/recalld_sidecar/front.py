@@ -19,6 +19,9 @@ from recalld_sidecar.server import GrpcServer, ServerError
 from recalld_sidecar.services import Handler
 from recalld_sidecar.sockets import claimed
 
+_LATER_SECONDS = 1.0
+"""How much longer grpcio drains: what the front cuts off must not look finished because grpcio did so just then."""
+
 
 class FrontServer:
     """Serves a core and a registry of handlers through the native front.
@@ -87,7 +90,7 @@ class FrontServer:
         deadline = time.monotonic() + drain_seconds
         self._grpc.say_not_serving()
         self._take_no_more()
-        wait_for_grpc = self._grpc.drain(drain_seconds)
+        wait_for_grpc = self._grpc.drain(drain_seconds + _LATER_SECONDS)
         drained = self._front.stop(max(deadline - time.monotonic(), 0))
         grpc_drained = wait_for_grpc()
         self._folder.close()

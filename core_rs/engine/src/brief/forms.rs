@@ -196,7 +196,8 @@ impl<'t> Offer<'t> {
                 forms.push(OfferedForm {
                     form,
                     tokens,
-                    value: (worth * share) as u64,
+                    // What is worth nothing still stands where there is room.
+                    value: ((worth * share) as u64).max(1),
                     body,
                 });
             }
