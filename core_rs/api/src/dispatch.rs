@@ -73,8 +73,24 @@ impl Method {
 
     /// Whether its calls are streams: each message of the caller's is dispatched by itself, and its answer is a message
     /// of the stream that comes back.
-    pub const fn is_stream(self) -> bool {
-        matches!(self, Self::SearchStream)
+    pub fn is_stream(self) -> bool {
+        self.unary().is_none()
+    }
+
+    /// What answers its calls; none for streams.
+    fn unary(self) -> Option<Unary> {
+        let unary: Unary = match self {
+            Self::Write => |call| call.write(),
+            Self::Search => |call| call.search(),
+            Self::BatchSearch => |call| call.batch_search(),
+            Self::SearchStream => return None,
+            Self::Get => |call| call.get(),
+            Self::Delete => |call| call.delete(),
+            Self::Brief => |call| call.brief(),
+            Self::WhyNot => |call| call.why_not(),
+            Self::CountTokens => |call| call.count_tokens(),
+        };
+        Some(unary)
     }
 
     /// Whether its calls change what is stored.
@@ -86,6 +102,9 @@ impl Method {
         Self::ALL.into_iter().find(|method| method.name() == name)
     }
 }
+
+/// From a call to the bytes of its answer.
+type Unary = fn(&Call<'_>) -> Result<Vec<u8>, Failure>;
 
 /// Who asks, and until when.
 #[derive(Clone, Copy)]
@@ -127,13 +146,13 @@ impl Service {
             deadline,
             timer: &timer,
         };
-        let (result, code) = match method {
-            Method::SearchStream => self.stream_message(request, hand),
-            _ => {
-                let answer = self.admitted(request, hand, |call| call.answer(method));
+        let (result, code) = match method.unary() {
+            Some(unary) => {
+                let answer = self.admitted(request, hand, unary);
                 let code = answer.as_ref().map_or_else(Failure::code, |_| Code::Ok);
                 (answer, code)
             }
+            None => self.stream_message(request, hand),
         };
         timer.end(code);
         result
@@ -181,20 +200,6 @@ impl Service {
 }
 
 impl Call<'_> {
-    fn answer(&self, method: Method) -> Result<Vec<u8>, Failure> {
-        match method {
-            Method::Write => self.write(),
-            // A message of a stream is answered as a search, with its tag around it.
-            Method::Search | Method::SearchStream => self.search(),
-            Method::BatchSearch => self.batch_search(),
-            Method::Get => self.get(),
-            Method::Delete => self.delete(),
-            Method::Brief => self.brief(),
-            Method::WhyNot => self.why_not(),
-            Method::CountTokens => self.count_tokens(),
-        }
-    }
-
     fn write(&self) -> Result<Vec<u8>, Failure> {
         validate::item_count(self.request)?;
         let request: WriteRequest = decode("WriteRequest", self.request)?;

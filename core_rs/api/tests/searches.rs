@@ -5,82 +5,28 @@
     reason = "a test fails by panicking"
 )]
 
-use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod common;
 
+use std::time::Instant;
+
+use common::{Server, item, namespace};
 use prost::Message;
-use recalld_api::{Method, Service, ServiceOptions};
-use recalld_engine::EngineOptions;
-use recalld_engine::clock::SystemClock;
+use recalld_api::Method;
 use recalld_proto::v1::{self, search_result::Result as Outcome};
 
-struct Server {
-    service: Service,
-    _folder: tempfile::TempDir,
-}
-
-impl Server {
-    fn start(max_in_flight: usize) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        let options = ServiceOptions {
-            engine: EngineOptions {
-                data_dir: folder.path().join("data"),
-                model_dir: root.join("sidecar/recalld_sidecar/data/static-256"),
-                address: String::new(),
-                max_store_bytes: 1 << 30,
-                max_queued_writes: 64,
-                index_after: 20_000,
-                tuning: recalld_engine::Tuning::default(),
-                slo: Duration::from_millis(50),
-            },
-            max_in_flight,
-            tokenizers: BTreeMap::new(),
-        };
-        let service = Service::open(&options, Arc::new(SystemClock)).unwrap();
-        Self {
-            service,
-            _folder: folder,
-        }
-    }
-
-    fn filled() -> Self {
-        let server = Self::start(8);
-        let item = |key: &str, content: &str| v1::WriteItem {
-            key: key.to_owned(),
-            content: content.to_owned(),
-            ..Default::default()
-        };
-        let request = v1::WriteRequest {
-            namespace: search("").namespace,
-            items: vec![
-                item("seat", "Alice prefers aisle seats."),
-                item("invoice", "The invoice is due on Friday."),
-            ],
-            ..Default::default()
-        };
-        let _: v1::WriteResponse = server.call(Method::Write, &request);
-        server
-    }
-
-    fn call<A: Message + Default>(&self, method: Method, request: &impl Message) -> A {
-        let bytes = request.encode_to_vec();
-        let answer = self.service.dispatch(method.name(), "unix", &bytes, None);
-        A::decode(answer.unwrap().as_slice()).unwrap()
-    }
-
-    fn counted(&self, method: Method) -> BTreeMap<u8, u64> {
-        self.service.metrics().swap_remove(method as usize).codes
-    }
+fn filled() -> Server {
+    let server = Server::start();
+    let items = vec![
+        item("seat", "Alice prefers aisle seats."),
+        item("invoice", "The invoice is due on Friday."),
+    ];
+    server.write(items).unwrap();
+    server
 }
 
 fn search(query: &str) -> v1::SearchRequest {
     v1::SearchRequest {
-        namespace: Some(v1::Namespace {
-            segments: vec!["acme".to_owned()],
-        }),
+        namespace: namespace(),
         query: query.to_owned(),
         ..Default::default()
     }
@@ -102,7 +48,7 @@ fn failure(result: &v1::SearchResult) -> &v1::SearchFailure {
 
 #[test]
 fn a_batch_answers_each_search_or_says_what_is_wrong_with_it() {
-    let server = Server::filled();
+    let server = filled();
     let wrong = v1::SearchRequest {
         limit: Some(0),
         latency_budget: Some(prost_types::Duration::default()),
@@ -111,7 +57,7 @@ fn a_batch_answers_each_search_or_says_what_is_wrong_with_it() {
     let request = v1::BatchSearchRequest {
         searches: vec![search("which seat?"), wrong.clone(), search("the invoice")],
     };
-    let answer: v1::BatchSearchResponse = server.call(Method::BatchSearch, &request);
+    let answer: v1::BatchSearchResponse = server.call(Method::BatchSearch, &request).unwrap();
     assert_eq!(answer.results.len(), 3);
     assert_eq!(first_key(&answer.results[0]), "seat");
     assert_eq!(first_key(&answer.results[2]), "invoice");
@@ -135,7 +81,7 @@ fn a_batch_answers_each_search_or_says_what_is_wrong_with_it() {
 
 #[test]
 fn a_batch_has_one_to_256_searches() {
-    let server = Server::start(8);
+    let server = Server::start();
     for count in [0, 257] {
         let request = v1::BatchSearchRequest {
             searches: vec![search("x"); count],
@@ -152,10 +98,10 @@ fn a_batch_has_one_to_256_searches() {
 
 #[test]
 fn every_message_of_a_stream_gets_an_answer_with_its_tag() {
-    let server = Server::filled();
+    let server = filled();
     let ask = |tag: u64, search: Option<v1::SearchRequest>| -> v1::SearchStreamResponse {
         let request = v1::SearchStreamRequest { tag, search };
-        server.call(Method::SearchStream, &request)
+        server.call(Method::SearchStream, &request).unwrap()
     };
     let answer = ask(u64::MAX, Some(search("which seat?")));
     assert_eq!(answer.tag, u64::MAX);
@@ -165,16 +111,13 @@ fn every_message_of_a_stream_gets_an_answer_with_its_tag() {
     let result = answer.result.unwrap();
     assert_eq!(failure(&result).code, 3);
     assert!(failure(&result).message.starts_with("namespace: "));
-    assert_eq!(
-        server.counted(Method::SearchStream),
-        BTreeMap::from([(0, 1), (3, 1)])
-    );
-    assert_eq!(server.counted(Method::Search), BTreeMap::new());
+    assert_eq!(server.calls_by_code(Method::SearchStream), [(0, 1), (3, 1)]);
+    assert_eq!(server.calls_by_code(Method::Search), []);
 }
 
 #[test]
 fn a_stream_goes_on_when_a_search_is_late_or_refused_and_ends_when_a_message_is_none() {
-    let server = Server::start(0);
+    let server = Server::admitting(0);
     let name = Method::SearchStream.name();
     let request = v1::SearchStreamRequest {
         tag: 3,
@@ -185,7 +128,7 @@ fn a_stream_goes_on_when_a_search_is_late_or_refused_and_ends_when_a_message_is_
     let answer = v1::SearchStreamResponse::decode(answer.as_slice()).unwrap();
     assert_eq!((answer.tag, failure(&answer.result.unwrap()).code), (3, 8));
 
-    let server = Server::start(8);
+    let server = Server::start();
     let late = Some(Instant::now());
     let answer = server.service.dispatch(name, "unix", &bytes, late).unwrap();
     let answer = v1::SearchStreamResponse::decode(answer.as_slice()).unwrap();
