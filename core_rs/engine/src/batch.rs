@@ -38,57 +38,44 @@ impl Engine {
         searches: &[(Namespace, Query)],
         deadline: Deadline,
     ) -> Result<BatchFound, EngineError> {
-        let prepared: Vec<_> = searches
-            .iter()
-            .map(|(namespace, query)| {
-                let limit = self.limit(query, deadline);
-                self.reach(query.at_least, deadline)
-                    .map(|()| (namespace, query, limit))
-            })
-            .collect();
-        let threads =
-            (searches.len() / SEARCHES_A_THREAD).clamp(1, self.pool.current_num_threads());
-        let snapshots = self.same_snapshots(threads)?;
-        let token = self.token(apply::position(self.store.schema(), &snapshots[0])?);
         let answers: Vec<OnceLock<Result<Found, EngineError>>> =
-            prepared.iter().map(|_| OnceLock::new()).collect();
-        let next = AtomicUsize::new(0);
-        let work = |txn: ReadTxn<'_>| {
-            while let Some((prepared, answer)) = {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                prepared.get(index).zip(answers.get(index))
-            } {
-                let found = match prepared {
-                    Ok((namespace, query, limit)) => self.find(&txn, namespace, query, *limit),
-                    // Said below, where it can be moved.
-                    Err(_) => continue,
-                };
+            searches.iter().map(|_| OnceLock::new()).collect();
+        let mut work = Vec::with_capacity(searches.len());
+        for ((namespace, query), answer) in searches.iter().zip(&answers) {
+            let limit = self.limit(query, deadline);
+            match self.reach(query.at_least, deadline) {
+                Ok(()) => work.push((namespace, query, limit, answer)),
                 // Each is answered once.
-                let _ = answer.set(found);
+                Err(error) => drop(answer.set(Err(error))),
+            }
+        }
+        let threads = (work.len() / SEARCHES_A_THREAD).clamp(1, self.pool.current_num_threads());
+        let mut snapshots = self.same_snapshots(threads)?;
+        let token = self.token(apply::position(self.store.schema(), &snapshots[0])?);
+        let next = AtomicUsize::new(0);
+        let search = |txn: ReadTxn<'_>| {
+            while let Some((namespace, query, limit, answer)) =
+                work.get(next.fetch_add(1, Ordering::Relaxed))
+            {
+                drop(answer.set(self.find(&txn, namespace, query, *limit)));
             }
         };
+        let own = snapshots.pop();
         self.pool.in_place_scope(|scope| {
-            let mut snapshots = snapshots.into_iter();
-            let own = snapshots.next();
             for txn in snapshots {
-                let work = &work;
-                scope.spawn(move |_| work(txn));
+                let search = &search;
+                scope.spawn(move |_| search(txn));
             }
-            own.map(work);
+            own.map(search);
         });
-        let results = prepared
+        let unanswered = || EngineError::Internal("a search was not answered".to_owned());
+        let results = answers
             .into_iter()
-            .zip(answers)
-            .map(|(prepared, answer)| {
-                prepared?;
-                answer.into_inner().unwrap_or_else(|| {
-                    Err(EngineError::Internal(
-                        "a search was not answered".to_owned(),
-                    ))
-                })
-            })
-            .collect();
-        Ok(BatchFound { results, token })
+            .map(|answer| answer.into_inner().unwrap_or_else(|| Err(unanswered())));
+        Ok(BatchFound {
+            results: results.collect(),
+            token,
+        })
     }
 
     /// Transactions that all see the same state: one for each thread, since a transaction serves one at a time.

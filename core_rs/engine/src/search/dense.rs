@@ -94,7 +94,7 @@ fn plan(scope: &Scope<'_>, ann: Option<&AnnIndex>) -> Vec<PlannedMethod> {
 /// Looks for the passages nearest to the query; about `wanted` when an index is asked. None: the time was over first.
 pub(crate) fn scores(
     scope: &Scope<'_>,
-    query: &Query,
+    query: Query,
     ann: Option<&AnnIndex>,
     wanted: usize,
     limit: TimeLimit<'_>,
@@ -107,7 +107,7 @@ pub(crate) fn scores(
     let mut method = method.map_or(SCAN, |planned| planned.method);
     let mut seen = None;
     if let (HNSW, Some(ann)) = (method, ann) {
-        match nearest(scope, query, ann, wanted) {
+        match nearest(scope, &query, ann, wanted) {
             Ok(Some(nearest)) => seen = Some(nearest),
             // Too few of those that are allowed were met.
             Ok(None) => method = SCAN,
@@ -120,13 +120,13 @@ pub(crate) fn scores(
     }
     if seen.is_none() {
         let cosines = match method {
-            FILTERED_SCAN => filtered(scope, query, limit)?,
-            _ => all(scope, query, limit)?,
+            FILTERED_SCAN => filtered(scope, &query, limit)?,
+            _ => all(scope, &query, limit)?,
         };
         seen = cosines.map(Seen::Rows);
     }
     Ok(seen.map(|seen| DenseScores {
-        query: query.clone(),
+        query,
         method,
         plan,
         seen,
@@ -261,14 +261,14 @@ fn nearest(
         scan::scan_block(query, block, &mut scores);
         for (index, &score) in scores.iter().enumerate() {
             let row = first + index as u32;
-            if score == NO_VECTOR || !facts.get(row).alive {
+            let may_be_returned = || scope.allows(facts.document(row).0);
+            if score == NO_VECTOR || !facts.get(row).alive || !may_be_returned() {
                 continue;
             }
             if sampled {
                 sample.push(score);
             }
-            if row >= indexed && (scope.permitted.is_none() || scope.allows(facts.document(row).0))
-            {
+            if row >= indexed {
                 best.push(row, score);
             }
         }

@@ -162,7 +162,8 @@ fn ranking(
         None => None,
     };
     laps.end(Part::Lexical);
-    let dense = match &vector {
+    let (asks_dense, asks_lexical) = (vector.is_some(), terms.is_some());
+    let dense = match vector {
         Some(vector) => {
             let wanted = rank::candidates(query.limit);
             dense::scores(&scope, vector, search.ann, wanted, limit)?
@@ -171,8 +172,8 @@ fn ranking(
     };
     laps.end(Part::Dense);
     for (arm, late) in [
-        (LEXICAL, terms.is_some() && lexical.is_none()),
-        (DENSE, vector.is_some() && dense.is_none()),
+        (LEXICAL, asks_lexical && lexical.is_none()),
+        (DENSE, asks_dense && dense.is_none()),
     ] {
         if late {
             outcome.degraded.push(Degradation {
@@ -182,7 +183,7 @@ fn ranking(
         }
     }
     if dense.is_none() && lexical.is_none() {
-        if vector.is_some() || terms.is_some() {
+        if asks_dense || asks_lexical {
             return Err(EngineError::DeadlineExceeded);
         }
         let probed = None;

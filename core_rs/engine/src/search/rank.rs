@@ -26,7 +26,7 @@ use crate::time_limit::TimeLimit;
 use crate::types::{Arm, Query};
 
 /// Documents that are re-scored exactly, at most, in a search for few hits. Importance, recency and confidence reorder
-/// among these; re-scoring ends earlier once none of those left can be among the hits.
+/// among these; those that cannot be among the hits are passed over.
 const CANDIDATES: usize = 128;
 
 /// Observations by which the moments of a small namespace are steadied: with three memories, a z-score would only say
@@ -280,10 +280,15 @@ pub(crate) fn rank(
     };
     let mut scored = Vec::with_capacity(refined.len());
     let mut bar = Bar::new(query.limit);
-    for candidate in refined {
-        let one = scorer.score(candidate)?;
-        bar.raise(&one);
+    let mut keep = |one: Scored, bar: &mut Bar| {
+        // What the request drops is no hit that others would have to beat.
+        if one.score >= query.min_score && one.relevance >= query.min_relevance {
+            bar.raise(&one);
+        }
         scored.push(one);
+    };
+    for candidate in refined {
+        keep(scorer.score(candidate)?, &mut bar);
     }
     // Importance, recency and confidence may lift one of the others.
     for hit in rest {
@@ -294,9 +299,7 @@ pub(crate) fn rank(
         {
             continue;
         }
-        let one = scorer.score(refiner.candidate(doc, false)?)?;
-        bar.raise(&one);
-        scored.push(one);
+        keep(scorer.score(refiner.candidate(doc, false)?)?, &mut bar);
     }
     order(&mut scored);
     let probed = match ask.probe {
