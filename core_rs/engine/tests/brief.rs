@@ -571,6 +571,24 @@ fn a_summary_in_a_brief_answers_the_query() {
 }
 
 #[test]
+fn what_is_worth_nothing_stands_where_there_is_room() {
+    let bench = Bench::new();
+    let worthless = NewMemory {
+        importance: 0.0,
+        confidence: 0.0,
+        ..memory("invoice", "The invoice of the dentist is due in March.")
+    };
+    bench.put(
+        &space(),
+        vec![worthless, memory("heron", "A heron stands in the reeds.")],
+    );
+    let briefed = answer(&bench, &ask("heron in the reeds", 1_000));
+    let mut keys = included(&briefed);
+    keys.sort_unstable();
+    assert_eq!(keys, ["heron", "invoice"]);
+}
+
+#[test]
 fn one_long_memory_is_quoted_as_far_as_the_budget_goes() {
     let bench = Bench::new();
     let chapters: Vec<String> = (0..120)

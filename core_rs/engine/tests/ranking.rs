@@ -138,6 +138,17 @@ fn the_newest_value_comes_first_whatever_the_order_of_writing() {
 }
 
 #[test]
+fn no_newer_value_passes_a_memory_that_the_query_quotes() {
+    let quoted = "Alice prefers aisle seats on the airplane.";
+    let (bench, acme) = bench(vec![
+        at(50, "aisle", quoted),
+        at(90, "window", "Alice prefers window seats on the airplane."),
+    ]);
+    let found = hits(&bench, &acme, &query(quoted));
+    assert_eq!([&found[0].key, &found[1].key], ["aisle", "window"]);
+}
+
+#[test]
 fn near_duplicates_are_one_hit_and_the_newest_stands_for_all() {
     let (bench, acme) = bench(vec![
         at(40, "first", "The garage door code is 4711."),
