@@ -18,6 +18,7 @@ __all__ = [
     "build_profile",
     "count_tokens",
     "embed",
+    "latency_bounds",
     "load",
     "ranking_defaults",
     "verify",
@@ -230,6 +231,9 @@ def count_tokens(text: str, encoding: str, tokenizers: Mapping[str, str] = ...) 
 
 def embed(model_dir: str, texts: Sequence[str]) -> list[list[float] | None]:
     """Unit vectors of texts by the model in `model_dir`; None where nothing in the text is known."""
+
+def latency_bounds(slo_seconds: float) -> list[float]:
+    """Upper bounds of latency histograms in seconds, the last infinite, with one at `slo_seconds`. Raises ValueError."""
 
 def ranking_defaults() -> dict[str, float]:
     """Weights of the ranking by relevance, by name, as Core has them when nothing is said."""

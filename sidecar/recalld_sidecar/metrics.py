@@ -22,8 +22,6 @@ from recalld_sidecar._core import Core, CoreError
 from recalld_sidecar.errors import STATUS_CODES
 from recalld_sidecar.services import Handler
 
-_BOUNDS = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
-"""Upper bounds of the latency buckets in seconds, the same as the core's; the SLA's stands beside them."""
 _OK = 0
 _UNKNOWN = 2
 
@@ -58,7 +56,8 @@ class ControlCounts:
     def __init__(self, method: str, slo_seconds: float) -> None:
         self.method = method
         self._slo = slo_seconds
-        self._bounds = [*sorted({*_BOUNDS, slo_seconds}), math.inf]
+        # The same as the core's, so that both kinds of methods stand in one family.
+        self._bounds = _core.latency_bounds(slo_seconds)
         self._lock = threading.Lock()
         self._codes: Counter[int] = Counter()
         self._calls = [0] * len(self._bounds)

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use recalld_api::{Method, Service, ServiceOptions};
 use recalld_engine::clock::SystemClock;
-use recalld_engine::histogram::Latencies;
+use recalld_engine::histogram::{Histogram, Latencies};
 use recalld_engine::timings::Part;
 use recalld_engine::{EngineOptions, Tuning};
 
@@ -60,8 +60,7 @@ impl Core {
             max_queued_writes,
             index_after,
             tuning: tuning(ranking)?,
-            slo: Duration::try_from_secs_f64(slo_seconds)
-                .map_err(|error| PyValueError::new_err(format!("slo_seconds: {error}")))?,
+            slo: slo(slo_seconds)?,
         };
         let options = ServiceOptions {
             engine,
@@ -255,6 +254,18 @@ impl From<(Part, Latencies)> for PartTimings {
             seconds: latencies.seconds,
         }
     }
+}
+
+/// Upper bounds of latency histograms in seconds, the last infinite, with one at `slo_seconds`. Raises `ValueError`.
+#[pyfunction]
+pub(crate) fn latency_bounds(slo_seconds: f64) -> PyResult<Vec<f64>> {
+    let buckets = Histogram::with_edge(slo(slo_seconds)?).snapshot().buckets;
+    Ok(buckets.into_iter().map(|(bound, _)| bound).collect())
+}
+
+fn slo(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|error| PyValueError::new_err(format!("slo_seconds: {error}")))
 }
 
 /// The default weights with some of them changed.

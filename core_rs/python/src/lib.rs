@@ -19,7 +19,8 @@ mod _core {
 
     #[pymodule_export]
     use crate::core::{
-        Core, MethodMetrics, NamespaceStats, PartTimings, StoreStats, ranking_defaults,
+        Core, MethodMetrics, NamespaceStats, PartTimings, StoreStats, latency_bounds,
+        ranking_defaults,
     };
     #[pymodule_export]
     use crate::front::Front;
