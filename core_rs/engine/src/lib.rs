@@ -1,8 +1,8 @@
 //! The engine: namespaces of memories over one store, with a journal, deterministic apply, search and briefs.
 //!
 //! Calls arrive validated and in the domain's own types; each read works on one snapshot, each write becomes one
-//! operation that the writer thread makes durable before it is answered. The engine reads the clock at the door of a
-//! call and nowhere else, opens no network connection, and never holds a read transaction across a wait.
+//! operation that the writer thread makes durable before it is answered. The engine reads the time at the door of a
+//! call and nowhere else (what is left of a latency budget is looked at on the way), opens no network connection, and never holds a read transaction across a wait.
 
 mod ann;
 mod apply;

@@ -1,7 +1,7 @@
 //! What the host of the front provides: handlers by method, and where they run.
 //!
 //! A handler is one function from the bytes of a request to the bytes of an answer or a [`Status`]. It may block; it
-//! runs in a thread of the pool and never in one that moves bytes. Nothing here knows what a method means.
+//! runs in a thread of its lane and never in one that moves bytes. Nothing here knows what a method means.
 
 use std::collections::HashMap;
 use std::sync::Arc;

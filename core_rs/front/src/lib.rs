@@ -1,7 +1,7 @@
 //! The native front: gRPC over HTTP/2 on Unix sockets and TCP ports.
 //!
 //! A request for a method that the host gave a [`Handler`] is answered here; its body is collected, the handler is called
-//! in a thread of the pool, and the answer is framed. Every other request is passed through to a grpcio server on a
+//! in a thread of its lane, and the answer is framed. Every other request is passed through to a grpcio server on a
 //! private socket. What gRPC demands of a server (deadlines, cancellation, compression, statuses, limits, draining) is
 //! kept here for the former and by grpcio for the latter.
 //!
