@@ -45,9 +45,8 @@ GROUPS: dict[str, Callable[[Workshop, Scale], Figures]] = {
 }
 
 
-def measure(folder: Path, scale: Scale, groups: Sequence[str]) -> list[tuple[Figures, str]]:
-    """Measure groups with data in a folder; each comes with the command that measures it again."""
-    workshop = Workshop(folder)
+def measure(workshop: Workshop, scale: Scale, groups: Sequence[str]) -> list[tuple[Figures, str]]:
+    """Measure groups; each comes with the command that measures it again."""
     measured = []
     for group in groups:
         figures = GROUPS[group](workshop, scale)
@@ -69,6 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--folder", type=Path, default=None, help="where the data is put: on the disk to be measured"
     )
+    parser.add_argument(
+        "--keep", type=Path, default=None, metavar="DIR", help="keep filled stores here for later runs"
+    )
     size = parser.add_mutually_exclusive_group()
     size.add_argument(
         "--large", action="store_true", help="also what takes hours: a million memories, many namespaces"
@@ -83,10 +85,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             file=sys.stderr,
         )
         return 1
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
     load_before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="recalld-load-", dir=arguments.folder) as folder:
         scale = QUICK if arguments.quick else LARGE if arguments.large else FULL
-        measured = measure(Path(folder), scale, arguments.only)
+        measured = measure(Workshop(Path(folder), arguments.keep), scale, arguments.only)
     if arguments.report:
         conditions = [
             f"Build: {_core.build_profile()}.",

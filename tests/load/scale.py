@@ -13,8 +13,8 @@ class Scale:
     """Of the larger one."""
     huge_memories: int | None
     """Of the largest one, which takes long to fill; None leaves it out."""
-    namespaces: int
-    """Small namespaces of one store, which are compared with few."""
+    namespaces: tuple[int, ...]
+    """Numbers of small namespaces of one store, which is compared with one of few."""
     rounds: int
     calls: int
     """Calls of one contestant in one round."""
@@ -43,7 +43,7 @@ FULL = Scale(
     memories=10_000,
     many_memories=100_000,
     huge_memories=None,
-    namespaces=1_000,
+    namespaces=(1_000,),
     rounds=10,
     calls=200,
     writes=40,
@@ -57,12 +57,12 @@ FULL = Scale(
     probe_seconds=1.0,
     rate_rounds=2,
 )
-LARGE = replace(FULL, huge_memories=1_000_000, namespaces=100_000)
+LARGE = replace(FULL, huge_memories=1_000_000, namespaces=(1_000, 10_000, 100_000))
 QUICK = Scale(
     memories=200,
     many_memories=400,
     huge_memories=None,
-    namespaces=20,
+    namespaces=(20,),
     rounds=2,
     calls=10,
     writes=5,

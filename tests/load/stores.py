@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -63,8 +63,10 @@ def opened(directory: Path, *, index_after: int = INDEX_AFTER) -> Iterator[Store
 class Workshop:
     """A folder for the data of a run, on the file system that is measured."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kept: Path | None = None) -> None:
+        """Put data into `folder`, and filled stores into `kept`, where a later run finds them again."""
         self._folder = folder
+        self._kept = kept or folder
         self._copies = 0
 
     def fresh(self) -> Path:
@@ -81,13 +83,25 @@ class Workshop:
 
         Who writes to it takes a copy.
         """
-        path = self._folder / f"filled-{count}"
-        if not path.exists():
+
+        def fill(path: Path) -> None:
             with opened(path, index_after=NEVER) as store:
                 store.write(self.memories(count))
             if count >= INDEX_AFTER:
                 with opened(path) as store:
                     store.wait_for_index()
+
+        return self.made(f"filled-{count}", fill)
+
+    def made(self, name: str, fill: Callable[[Path], None]) -> Path:
+        """Return what `fill` made of the path that it was given, once."""
+        path = self._kept / name
+        if not path.exists():
+            # One that was left half filled is begun again.
+            aside = self._kept / f"{name}.part"
+            shutil.rmtree(aside, ignore_errors=True)
+            fill(aside)
+            aside.rename(path)
         return path
 
     def copy(self, count: int) -> Path:

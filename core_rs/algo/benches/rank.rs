@@ -172,7 +172,7 @@ fn ranking(criterion: &mut Criterion) {
     group.bench_function("top 100", |bencher| {
         bencher.iter(|| {
             let mut top = TopK::new(100);
-            top.extend_dense(black_box(&dense));
+            top.extend_dense(0, black_box(&dense));
             top.into_sorted()
         });
     });

@@ -5,21 +5,21 @@
 
 /// Words and phrases that ask about what was, and not about what is: such a question wants no newer value.
 const PAST: &[&str] = &[
-    "ago",
-    "before",
-    "did",
-    "earlier",
-    "first",
-    "formerly",
-    "had",
-    "initially",
-    "originally",
-    "previous",
-    "previously",
-    "used to",
-    "was",
-    "were",
-    "yesterday",
+    " ago ",
+    " before ",
+    " did ",
+    " earlier ",
+    " first ",
+    " formerly ",
+    " had ",
+    " initially ",
+    " originally ",
+    " previous ",
+    " previously ",
+    " used to ",
+    " was ",
+    " were ",
+    " yesterday ",
 ];
 
 /// The same in scripts that put no spaces between words.
@@ -57,13 +57,12 @@ const PAST_UNSPACED: &[&str] = &[
 /// Whether a question is about the past.
 #[must_use]
 pub fn asks_about_the_past(query: &str) -> bool {
-    let spaced = words(query)
-        .map(|(_, word)| word.to_lowercase())
-        .collect::<Vec<_>>()
-        .join(" ");
-    let spaced = format!(" {spaced} ");
-    PAST.iter()
-        .any(|past| spaced.contains(&format!(" {past} ")))
+    let mut spaced = " ".to_owned();
+    for (_, word) in words(query) {
+        spaced.extend(word.chars().flat_map(char::to_lowercase));
+        spaced.push(' ');
+    }
+    PAST.iter().any(|past| spaced.contains(past))
         || PAST_UNSPACED.iter().any(|past| query.contains(past))
 }
 

@@ -8,6 +8,9 @@
 //! full, a selection (Hoare's, linear) drops the worse half, and its worst becomes the bar that later scores must pass.
 //! That costs O(n) for n scores, and one comparison for nearly all of them.
 
+/// Scores that are compared with the bar at once.
+const RUN: usize = 32;
+
 /// A score and the document that has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hit {
@@ -53,10 +56,16 @@ impl TopK {
         }
     }
 
-    /// Offers the documents 0, 1, 2 and so on, by their scores.
-    pub fn extend_dense(&mut self, scores: &[f32]) {
-        for (id, &score) in (0u32..).zip(scores) {
-            self.push(id, score);
+    /// Offers the documents `first`, `first + 1` and so on, by their scores.
+    pub fn extend_dense(&mut self, first: u32, scores: &[f32]) {
+        for (start, run) in (first..).step_by(RUN).zip(scores.chunks(RUN)) {
+            // Most runs have none that passes the bar.
+            if best_of(run) < self.bar_score {
+                continue;
+            }
+            for (id, &score) in (start..).zip(run) {
+                self.push(id, score);
+            }
         }
     }
 
@@ -82,6 +91,26 @@ impl TopK {
             self.bar_score = hit(worst).score;
         }
     }
+}
+
+/// The greatest of some scores, without those that are not a number; negative infinity of none.
+#[inline]
+fn best_of(scores: &[f32]) -> f32 {
+    // Side by side, so that the compiler compares many at once.
+    const LANES: usize = 8;
+    let greater = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    let (chunks, rest) = scores.as_chunks::<LANES>();
+    for chunk in chunks {
+        for (best, &score) in lanes.iter_mut().zip(chunk) {
+            *best = greater(*best, score);
+        }
+    }
+    lanes
+        .iter()
+        .chain(rest)
+        .copied()
+        .fold(f32::NEG_INFINITY, greater)
 }
 
 const SIGN: u32 = 1 << 31;
@@ -168,7 +197,7 @@ mod tests {
             -f32::NAN,
         ];
         let mut top = TopK::new(10);
-        top.extend_dense(&scores);
+        top.extend_dense(0, &scores);
         let ids: Vec<u32> = top.into_sorted().iter().map(|hit| hit.id).collect();
         assert_eq!(ids, [6, 0, 3, 4, 5, 2, 1, 7]);
     }
@@ -201,9 +230,17 @@ mod tests {
         }
 
         #[test]
+        fn offered_in_a_row_is_as_offered_one_by_one(scores in vec(score(), 0..300), first in 0u32..100, k in 0usize..20) {
+            let mut dense = TopK::new(k);
+            dense.extend_dense(first, &scores);
+            let hits: Vec<Hit> = (first..).zip(&scores).map(|(id, &score)| Hit { id, score }).collect();
+            prop_assert_eq!(comparable(&dense.into_sorted()), comparable(&top(&hits, k)));
+        }
+
+        #[test]
         fn the_best_of_parts_are_the_best_of_the_whole(scores in vec(score(), 0..300), k in 1usize..20) {
             let mut whole = TopK::new(k);
-            whole.extend_dense(&scores);
+            whole.extend_dense(0, &scores);
             let mut joined = TopK::new(k);
             for (part, chunk) in (0u32..).zip(scores.chunks(50)) {
                 let hits: Vec<Hit> =

@@ -166,13 +166,11 @@ impl Facts<'_> {
         Row(row - self.get(row).offset.min(row))
     }
 
-    /// All rows in order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, RowFacts)> + '_ {
+    /// All rows in order, in runs, each with its first row.
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (u32, &[u8])> {
         self.blocks.iter().enumerate().flat_map(|(number, block)| {
-            let first = (number * ROWS_PER_BLOCK) as u32;
-            rows::iter(block)
-                .enumerate()
-                .map(move |(index, facts)| (first + index as u32, facts))
+            let first = number * ROWS_PER_BLOCK;
+            rows::runs(block).map(move |(index, run)| ((first + index) as u32, run))
         })
     }
 }

@@ -7,6 +7,7 @@
 
 use crate::{
     Kernel, VectorError,
+    kernel::fetch_after,
     quantize::{encode_row, holds_vector, quantize_unit, row_bytes, split_row, unit},
 };
 
@@ -71,7 +72,8 @@ impl Query {
 pub fn scan_block(query: &Query, block: &[u8], scores: &mut [f32]) {
     let row = row_bytes(query.dims());
     assert_eq!(block.len(), scores.len() * row, "bytes of the block");
-    query.kernel.scan(query, block.chunks_exact(row), scores);
+    let rows = block.chunks_exact(row).inspect(|row| fetch_after(row));
+    query.kernel.scan(query, rows, scores);
 }
 
 /// Scores chosen rows of `block`: `scores[i]` becomes the approximate cosine of row `rows[i]`, or [`NO_VECTOR`].
@@ -86,6 +88,17 @@ pub fn scan_rows(query: &Query, block: &[u8], rows: &[u32], scores: &mut [f32]) 
         &block[start..start + bytes]
     });
     query.kernel.scan(query, chosen, scores);
+}
+
+/// The score that [`scan_block`] gives a row.
+///
+/// # Panics
+/// When the row is not of the query's dimensions.
+#[must_use]
+pub fn scan_row(query: &Query, row: &[u8]) -> f32 {
+    let mut score = [NO_VECTOR];
+    scan_block(query, row, &mut score);
+    score[0]
 }
 
 /// The cosine of the full query with one row, in -1..=1, or [`NO_VECTOR`]: what candidates are ordered by.

@@ -5,8 +5,9 @@
 use std::cell::RefCell;
 use std::ops::ControlFlow;
 
-use recalld_algo::topk::TopK;
+use recalld_algo::topk::{Hit, TopK};
 use recalld_store::StoreError;
+use recalld_store::ids::Row;
 use recalld_vector::{NO_VECTOR, Query, row_bytes, scan};
 
 use super::rank::Scope;
@@ -27,20 +28,57 @@ const OUT_OF_ORDER: u64 = 2;
 const SAMPLE_ROWS: u32 = 2_048;
 
 /// How the arm looked, and what it saw.
-pub(crate) struct DenseScores {
+pub(crate) struct DenseScores<'t> {
     pub(crate) query: Query,
     pub(crate) method: &'static str,
     /// All ways that were open.
     pub(crate) plan: Vec<PlannedMethod>,
     pub(crate) seen: Seen,
+    blocks: Blocks<'t>,
+}
+
+impl DenseScores<'_> {
+    /// The bytes of a row's vector; None: the row is not known.
+    pub(super) fn vector<'s>(
+        &'s self,
+        scope: &'s Scope<'_>,
+        row: u32,
+    ) -> Result<Option<&'s [u8]>, StoreError> {
+        let docs = scope.snapshot.docs;
+        let (number, place) = docs.vector_place(Row(row));
+        match self.blocks.get(number) {
+            Some(block) => {
+                let size = row_bytes(self.query.dims());
+                Ok(block.get(place * size..(place + 1) * size))
+            }
+            None => docs.vector(scope.snapshot.txn, Row(row)),
+        }
+    }
+}
+
+/// The blocks of vectors that were read, by number: the best of their rows are looked at again.
+#[derive(Default)]
+struct Blocks<'t>(Vec<&'t [u8]>);
+
+impl<'t> Blocks<'t> {
+    fn keep(&mut self, number: u32, block: &'t [u8]) {
+        self.0.resize(number as usize, &[]);
+        self.0.push(block);
+    }
+
+    /// None: it was not read.
+    fn get(&self, number: u32) -> Option<&'t [u8]> {
+        let block = self.0.get(number as usize).copied();
+        block.filter(|block| !block.is_empty())
+    }
 }
 
 /// Which cosines are known.
 pub(crate) enum Seen {
     /// By row: every row that may be returned; [`NO_VECTOR`] for the others.
     Rows(Cosines),
-    /// Of an index: candidate rows, and cosines of a sample of all rows.
-    Nearest { rows: Vec<u32>, sample: Vec<f32> },
+    /// Of an index: candidate rows with their cosines, and cosines of a sample of all rows.
+    Nearest { found: Vec<Hit>, sample: Vec<f32> },
 }
 
 thread_local! {
@@ -58,9 +96,8 @@ impl Cosines {
         Self(cosines)
     }
 
-    #[inline]
-    pub(crate) fn get(&self, row: u32) -> f32 {
-        self.0.get(row as usize).copied().unwrap_or(NO_VECTOR)
+    pub(super) fn by_row(&self) -> &[f32] {
+        &self.0
     }
 }
 
@@ -92,13 +129,13 @@ fn plan(scope: &Scope<'_>, ann: Option<&AnnIndex>) -> Vec<PlannedMethod> {
 }
 
 /// Looks for the passages nearest to the query; about `wanted` when an index is asked. None: the time was over first.
-pub(crate) fn scores(
-    scope: &Scope<'_>,
+pub(crate) fn scores<'t>(
+    scope: &Scope<'t>,
     query: Query,
     ann: Option<&AnnIndex>,
     wanted: usize,
     limit: TimeLimit<'_>,
-) -> Result<Option<DenseScores>, EngineError> {
+) -> Result<Option<DenseScores<'t>>, EngineError> {
     if limit.passed() {
         return Ok(None);
     }
@@ -106,6 +143,7 @@ pub(crate) fn scores(
     let method = plan.iter().min_by_key(|planned| planned.cost);
     let mut method = method.map_or(SCAN, |planned| planned.method);
     let mut seen = None;
+    let mut blocks = Blocks::default();
     if let (HNSW, Some(ann)) = (method, ann) {
         match nearest(scope, &query, ann, wanted) {
             Ok(Some(nearest)) => seen = Some(nearest),
@@ -120,8 +158,8 @@ pub(crate) fn scores(
     }
     if seen.is_none() {
         let cosines = match method {
-            FILTERED_SCAN => filtered(scope, &query, limit)?,
-            _ => all(scope, &query, limit)?,
+            FILTERED_SCAN => filtered(scope, &query, limit, &mut blocks)?,
+            _ => all(scope, &query, limit, &mut blocks)?,
         };
         seen = cosines.map(Seen::Rows);
     }
@@ -130,21 +168,25 @@ pub(crate) fn scores(
         method,
         plan,
         seen,
+        blocks,
     }))
 }
 
 /// None: the time was over first.
-fn all(
-    scope: &Scope<'_>,
+fn all<'t>(
+    scope: &Scope<'t>,
     query: &Query,
     limit: TimeLimit<'_>,
+    blocks: &mut Blocks<'t>,
 ) -> Result<Option<Cosines>, StoreError> {
     let mut cosines = Cosines::new(scope.facts.rows());
     let size = row_bytes(query.dims());
+    let per_block = recalld_vector::rows_per_block(query.dims()) as u32;
     let end = scope.snapshot.vector_blocks(|first, block| {
         if limit.passed() {
             return ControlFlow::Break(());
         }
+        blocks.keep(first / per_block, block);
         let first = first as usize;
         scan::scan_block(
             query,
@@ -157,10 +199,11 @@ fn all(
 }
 
 /// None: the time was over first.
-fn filtered(
-    scope: &Scope<'_>,
+fn filtered<'t>(
+    scope: &Scope<'t>,
     query: &Query,
     limit: TimeLimit<'_>,
+    blocks: &mut Blocks<'t>,
 ) -> Result<Option<Cosines>, StoreError> {
     let mut cosines = Cosines::new(scope.facts.rows());
     let mut chosen: Vec<u32> = Vec::new();
@@ -183,6 +226,7 @@ fn filtered(
         {
             return Err(table.damaged(&key));
         }
+        blocks.keep(block, bytes);
         scores.clear();
         scores.resize(chosen.len(), 0.0);
         scan::scan_rows(query, bytes, chosen, &mut scores);
@@ -194,7 +238,7 @@ fn filtered(
     };
     for doc in scope.permitted.into_iter().flatten() {
         for row in scope.rows_of(doc) {
-            let (number, index) = docs.vector_place(recalld_store::ids::Row(row));
+            let (number, index) = docs.vector_place(Row(row));
             if number != block {
                 if limit.passed() {
                     return Ok(None);
@@ -277,6 +321,8 @@ fn nearest(
     if scope.permitted.is_some() && best.len() < wanted.min(scope.documents() as usize) {
         return Ok(None);
     }
-    let rows = best.into_iter().map(|hit| hit.id).collect();
-    Ok(Some(Seen::Nearest { rows, sample }))
+    Ok(Some(Seen::Nearest {
+        found: best,
+        sample,
+    }))
 }

@@ -2,7 +2,8 @@
 
 use recalld_algo::score::Weights;
 
-use super::rank::{Best, Bests, Ranking};
+use super::gather::{Best, Bests};
+use super::rank::Ranking;
 use super::refine::{Candidate, Refiner};
 use super::tuning::Tuning;
 use super::{DENSE, LEXICAL};

@@ -9,6 +9,7 @@ use std::collections::HashSet;
 
 use recalld_algo::bm25::{self, Bm25};
 use recalld_algo::question;
+use recalld_algo::topk::{Hit, TopK};
 use recalld_store::StoreError;
 use recalld_store::codec::postings::{self, Posting};
 use recalld_store::keys;
@@ -72,7 +73,21 @@ impl LexicalScores {
         self.documents.get(doc)
     }
 
-    /// 0 for a passage without a term.
+    /// All documents' by row.
+    pub(super) fn by_document(&self) -> &[f32] {
+        &self.documents.values
+    }
+
+    /// The documents with the best scores, best first.
+    pub(super) fn top(&self, count: usize) -> Vec<Hit> {
+        let mut top = TopK::new(count);
+        for &doc in self.documents() {
+            top.push(doc, self.document(doc));
+        }
+        top.into_sorted()
+    }
+
+    /// 0 for a passage without a term, and for one that is a whole memory, since it has none to be compared with.
     #[inline]
     pub(crate) fn passage(&self, row: u32) -> f32 {
         self.passages.get(row)
@@ -153,6 +168,15 @@ impl Drop for Sparse {
     }
 }
 
+/// A document that holds a term.
+struct Holding {
+    doc: u32,
+    /// How often.
+    frequency: u32,
+    /// Terms of the document.
+    length: u32,
+}
+
 /// Scores all live memories by the terms of the query, each as often as it stands there. None: the time was over first.
 pub(crate) fn scores(
     scope: &Scope<'_>,
@@ -172,15 +196,15 @@ pub(crate) fn scores(
     };
     let memories = snapshot.state.memories as u32;
     let average = snapshot.state.terms as f32 / memories.max(1) as f32;
-    let mut found: Vec<Posting> = Vec::new();
-    // Documents that hold the term, with how often.
-    let mut holding: Vec<Posting> = Vec::new();
+    let mut holding: Vec<Holding> = Vec::new();
+    // Postings of memories of more than one passage.
+    let mut parts: Vec<Posting> = Vec::new();
     for (term, times) in &terms.counts {
         if limit.passed() {
             return Ok(None);
         }
-        found.clear();
         holding.clear();
+        parts.clear();
         for entry in schema
             .postings
             .prefix(snapshot.txn, &keys::term(ns, term))?
@@ -188,22 +212,27 @@ pub(crate) fn scores(
             let (key, block) = entry?;
             let damaged = || schema.postings.damaged(key);
             let first = keys::trailing_number(key).ok_or_else(damaged)?;
-            postings::for_each(first, block, |posting| found.push(posting)).ok_or_else(damaged)?;
-            if found
-                .last()
-                .is_some_and(|posting| posting.row as usize >= rows)
-            {
+            let mut last = first;
+            postings::for_each(first, block, |posting| {
+                let Posting { row, frequency } = posting;
+                last = row;
+                let facts = scope.facts.get(row);
+                let doc = row - facts.offset.min(row);
+                match holding.last_mut() {
+                    Some(last) if last.doc == doc => last.frequency += frequency,
+                    _ => holding.push(Holding {
+                        doc,
+                        frequency,
+                        length: facts.terms,
+                    }),
+                }
+                if facts.offset > 0 || scope.facts.get(row.saturating_add(1)).offset > 0 {
+                    parts.push(posting);
+                }
+            })
+            .ok_or_else(damaged)?;
+            if last as usize >= rows {
                 return Err(damaged());
-            }
-        }
-        for posting in &found {
-            let doc = scope.facts.document(posting.row).0;
-            match holding.last_mut() {
-                Some(last) if last.row == doc => last.frequency += posting.frequency,
-                _ => holding.push(Posting {
-                    row: doc,
-                    frequency: posting.frequency,
-                }),
             }
         }
         let idf = bm25::idf(memories, holding.len() as u32);
@@ -211,7 +240,7 @@ pub(crate) fn scores(
         if terms.literals.contains(term) {
             lexical.all_literals += times * idf;
             for document in &holding {
-                lexical.literals.add(document.row, times * idf);
+                lexical.literals.add(document.doc, times * idf);
             }
         }
         if holding.is_empty() {
@@ -221,14 +250,13 @@ pub(crate) fn scores(
         let scorer = Bm25::default().term(idf, average);
         lexical.most += f64::from(times * scorer.upper_bound());
         for document in &holding {
-            let length = scope.facts.get(document.row).terms;
-            let score = times * scorer.score(document.frequency, length);
-            lexical.documents.add(document.row, score);
+            let score = times * scorer.score(document.frequency, document.length);
+            lexical.documents.add(document.doc, score);
         }
         let scorer = PASSAGES.term(idf, average);
-        for posting in &found {
-            let score = times * scorer.score(posting.frequency, 0);
-            lexical.passages.add(posting.row, score);
+        for part in &parts {
+            let score = times * scorer.score(part.frequency, 0);
+            lexical.passages.add(part.row, score);
         }
     }
     Ok(Some(lexical))

@@ -14,6 +14,7 @@
 mod dense;
 mod explain;
 mod fold;
+mod gather;
 mod lexical;
 mod rank;
 mod refine;

@@ -1,20 +1,21 @@
 //! Fuses the arms and orders the memories.
 
 use std::collections::HashSet;
+use std::ops::Range;
 
 use recalld_algo::decay::{self, Decay};
 use recalld_algo::fusion::{Fusion, Moments};
 use recalld_algo::question;
 use recalld_algo::score::{relevance_from_z, score};
-use recalld_algo::topk::{Hit, TopK};
 use recalld_store::StoreError;
 use recalld_store::codec::header::Header;
 use recalld_store::ids::{Micros, Row};
 use recalld_vector::{NO_VECTOR, scan};
 use roaring::RoaringBitmap;
 
-use super::dense::{DenseScores, Seen};
+use super::dense::DenseScores;
 use super::explain::Explainer;
+use super::gather::{Best, Gathered, gather};
 use super::lexical::LexicalScores;
 use super::refine::{self, Candidate, Refiner};
 use super::tuning::Tuning;
@@ -27,15 +28,7 @@ use crate::types::{Arm, Query};
 
 /// Documents that are re-scored exactly, at most, in a search for few hits. Importance, recency and confidence reorder
 /// among these; those that cannot be among the hits are passed over.
-const CANDIDATES: usize = 128;
-
-/// Observations by which the moments of a small namespace are steadied: with three memories, a z-score would only say
-/// which of the three is best. Cosines of unrelated texts under the static model lie around .1 with a deviation of
-/// about .1; a passage without any of the words has no BM25 score.
-const PRIOR_DOCUMENTS: f64 = 8.0;
-const PRIOR_COSINE: (f64, f64) = (0.1, 0.1);
-/// As shares of the best score that the query allows.
-const PRIOR_LEXICAL: (f64, f64) = (0.02, 0.08);
+pub(super) const CANDIDATES: usize = 128;
 
 /// How many documents are candidates for a search of `limit` hits.
 pub(crate) fn candidates(limit: usize) -> usize {
@@ -65,6 +58,12 @@ impl Scope<'_> {
         }
     }
 
+    /// Whether all of these rows' documents may be returned, as far as can be told at once.
+    pub(super) fn allows_all(&self, rows: Range<u32>) -> bool {
+        self.permitted.is_none()
+            && (self.expired.is_empty() || self.expired.range_cardinality(rows) == 0)
+    }
+
     /// Number of documents that may be returned.
     pub(crate) fn documents(&self) -> u64 {
         match self.permitted {
@@ -78,124 +77,9 @@ impl Scope<'_> {
     }
 }
 
-/// A document's scores: the cosine of its nearest passage, and BM25 of the whole.
-#[derive(Clone, Copy)]
-pub(super) struct Best {
-    pub(super) doc: u32,
-    pub(super) cosine: f32,
-    pub(super) lexical: f32,
-}
-
-/// The documents to be ranked, column by column, since every one of them passes through here.
-#[derive(Default)]
-pub(super) struct Bests {
-    docs: Vec<u32>,
-    cosines: Vec<f32>,
-    lexical: Vec<f32>,
-}
-
-impl Bests {
-    fn with_capacity(documents: usize) -> Self {
-        Self {
-            docs: Vec::with_capacity(documents),
-            cosines: Vec::with_capacity(documents),
-            lexical: Vec::with_capacity(documents),
-        }
-    }
-
-    fn push(&mut self, best: Best) {
-        self.docs.push(best.doc);
-        self.cosines.push(best.cosine);
-        self.lexical.push(best.lexical);
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = Best> + '_ {
-        let columns = self.docs.iter().zip(&self.cosines).zip(&self.lexical);
-        columns.map(|((&doc, &cosine), &lexical)| Best {
-            doc,
-            cosine,
-            lexical,
-        })
-    }
-
-    /// The best by the arms alone, best first, as places in the columns. Within rounding they have the value that
-    /// [`Ranking::fuse`] gives.
-    fn top(&self, ranking: &Ranking, count: usize) -> Vec<Hit> {
-        let [by_cosine, by_lexical, constant] = ranking.linear();
-        // A passage without a vector counts as an average one.
-        let mean = ranking.dense.map_or(0.0, |moments| moments.mean() as f32);
-        let fused: Vec<f32> = self
-            .cosines
-            .iter()
-            .zip(&self.lexical)
-            .map(|(&cosine, &lexical)| {
-                let cosine = if cosine == NO_VECTOR { mean } else { cosine };
-                cosine * by_cosine + lexical * by_lexical + constant
-            })
-            .collect();
-        let mut top = TopK::new(count);
-        top.extend_dense(&fused);
-        top.into_sorted()
-    }
-}
-
-/// Sums from which moments are made.
-#[derive(Default)]
-struct Sums {
-    count: f64,
-    sum: f64,
-    squares: f64,
-}
-
-/// Partial sums that are kept side by side: one long chain of additions would take most of the time of ranking.
-const LANES: usize = 8;
-
-impl Sums {
-    /// Of a value of every document; those without a vector are left out.
-    fn over(values: &[f32]) -> Self {
-        let mut lanes: [Self; LANES] = Default::default();
-        let (chunks, rest) = values.as_chunks::<LANES>();
-        for chunk in chunks {
-            for (lane, &value) in lanes.iter_mut().zip(chunk) {
-                lane.add(value);
-            }
-        }
-        for (lane, &value) in lanes.iter_mut().zip(rest) {
-            lane.add(value);
-        }
-        lanes.into_iter().fold(Self::default(), |all, lane| Self {
-            count: all.count + lane.count,
-            sum: all.sum + lane.sum,
-            squares: all.squares + lane.squares,
-        })
-    }
-
-    #[inline]
-    fn add(&mut self, value: f32) {
-        let (one, value) = if value == NO_VECTOR {
-            (0.0, 0.0)
-        } else {
-            (1.0, f64::from(value))
-        };
-        self.count += one;
-        self.sum += value;
-        self.squares += value * value;
-    }
-
-    /// Moments of what was added, with the prior's pseudo-observations, `unit` being the prior's unit.
-    fn moments(&self, prior: (f64, f64), unit: f64) -> Moments {
-        let (mean, deviation) = (prior.0 * unit, prior.1 * unit);
-        let count = self.count + PRIOR_DOCUMENTS;
-        let sum = self.sum + PRIOR_DOCUMENTS * mean;
-        let squares = self.squares + PRIOR_DOCUMENTS * (mean * mean + deviation * deviation);
-        // The mean values stand for sums over one document, so that the count may be fractional.
-        Moments::from_sums(1, sum / count, squares / count)
-    }
-}
-
 /// What there is to rank by.
 pub(crate) struct Evidence<'a> {
-    pub(crate) dense: Option<&'a DenseScores>,
+    pub(crate) dense: Option<&'a DenseScores<'a>>,
     pub(crate) lexical: Option<&'a LexicalScores>,
     pub(crate) words: Option<&'a QueryWords>,
 }
@@ -241,12 +125,17 @@ pub(crate) fn rank(
         words,
     } = *evidence;
     let query = ask.query;
-    let (bests, cosine_moments) = gather(scope, dense, lexical)?;
+    let Gathered {
+        bests,
+        with_vector,
+        dense: dense_moments,
+        lexical: lexical_moments,
+    } = gather(scope, dense, lexical)?;
     let cjk = question::cjk_share(&query.text);
     let (of_dense, of_lexical) = ask.tuning.arms(cjk);
     let ranking = Ranking {
-        dense: dense.map(|_| cosine_moments),
-        lexical: lexical.map(|lexical| lexical_moments(scope, lexical, &bests)),
+        dense: dense_moments,
+        lexical: lexical_moments,
         fusion: Fusion {
             dense: of_dense,
             lexical: of_lexical,
@@ -268,7 +157,7 @@ pub(crate) fn rank(
     let mut in_time = true;
     for hit in front {
         in_time = in_time && !ask.limit.passed();
-        refined.push(refiner.candidate(bests.docs[hit.id as usize], in_time)?);
+        refined.push(refiner.candidate(bests.doc(hit.id), in_time)?);
     }
     refiner.by_time(&mut refined, &query.text);
     let scorer = Scorer {
@@ -292,7 +181,7 @@ pub(crate) fn rank(
     }
     // Importance, recency and confidence may lift one of the others.
     for hit in rest {
-        let doc = bests.docs[hit.id as usize];
+        let doc = bests.doc(hit.id);
         let fused = hit.score + refiner.of_literals(doc);
         if ask.probe.is_none()
             && (bar.is_above(scorer.most(fused)) || bar.is_above(scorer.most_of(fused, doc)?))
@@ -319,41 +208,28 @@ pub(crate) fn rank(
     };
     Ok(Ranked {
         scored,
-        arms: arms(dense, lexical, &bests, query.explain),
+        arms: arms(scope, evidence, with_vector, query.explain),
         probed,
         in_time,
     })
 }
 
-fn arms(
-    dense: Option<&DenseScores>,
-    lexical: Option<&LexicalScores>,
-    bests: &Bests,
-    explain: bool,
-) -> Vec<Arm> {
+fn arms(scope: &Scope<'_>, evidence: &Evidence<'_>, with_vector: u32, explain: bool) -> Vec<Arm> {
     let mut arms = Vec::new();
-    if let Some(dense) = dense {
-        let candidates = bests
-            .cosines
-            .iter()
-            .filter(|cosine| **cosine != NO_VECTOR)
-            .count() as u32;
+    if let Some(dense) = evidence.dense {
+        let plan = explain.then(|| dense.plan.clone());
         arms.push(Arm {
             name: DENSE,
-            candidates,
+            candidates: with_vector,
             method: dense.method,
-            plan: if explain {
-                dense.plan.clone()
-            } else {
-                Vec::new()
-            },
+            plan: plan.unwrap_or_default(),
         });
     }
-    if lexical.is_some() {
-        let candidates = bests.lexical.iter().filter(|score| **score > 0.0).count() as u32;
+    if let Some(lexical) = evidence.lexical {
+        let docs = lexical.documents().iter();
         arms.push(Arm {
             name: LEXICAL,
-            candidates,
+            candidates: docs.filter(|doc| scope.allows(**doc)).count() as u32,
             method: "bm25",
             plan: Vec::new(),
         });
@@ -482,8 +358,8 @@ impl Ranking {
             .fuse(self.dense_z(cosine), self.lexical_z(lexical))
     }
 
-    /// What a cosine and a lexical score are multiplied by, and what is added.
-    fn linear(&self) -> [f32; 3] {
+    /// The same as [`Ranking::fuse`], within rounding, for many documents.
+    pub(super) fn linear(&self) -> Linear {
         let (dense, lexical) = self.shares();
         let part = |arm: Option<Moments>, share: f32| match arm {
             Some(moments) if moments.deviation() > 0.0 => {
@@ -494,7 +370,12 @@ impl Ranking {
         };
         let (by_cosine, first) = part(self.dense, dense);
         let (by_lexical, second) = part(self.lexical, lexical);
-        [by_cosine as f32, by_lexical as f32, (first + second) as f32]
+        Linear {
+            by_cosine: by_cosine as f32,
+            by_lexical: by_lexical as f32,
+            constant: (first + second) as f32,
+            mean_cosine: self.dense.map_or(0.0, |moments| moments.mean() as f32),
+        }
     }
 
     /// A passage without a vector counts as an average one. None: the arm takes no part.
@@ -526,129 +407,33 @@ impl Ranking {
     }
 }
 
-/// The documents to be ranked with their best passages, and the moments of the dense arm.
-fn gather(
+/// [`Ranking::fuse`] as two multiplications.
+pub(super) struct Linear {
+    by_cosine: f32,
+    by_lexical: f32,
+    constant: f32,
+    mean_cosine: f32,
+}
+
+impl Linear {
+    #[inline]
+    pub(super) fn of(&self, cosine: f32, lexical: f32) -> f32 {
+        // A passage without a vector counts as an average one.
+        let cosine = if cosine == NO_VECTOR {
+            self.mean_cosine
+        } else {
+            cosine
+        };
+        cosine * self.by_cosine + lexical * self.by_lexical + self.constant
+    }
+}
+
+pub(super) fn exact(
     scope: &Scope<'_>,
-    dense: Option<&DenseScores>,
-    lexical: Option<&LexicalScores>,
-) -> Result<(Bests, Moments), StoreError> {
-    let lexical_of = |doc: u32| lexical.map_or(0.0, |lexical| lexical.document(doc));
-    let mut sums = Sums::default();
-    let mut bests = Bests::default();
-    match dense.map(|dense| (dense, &dense.seen)) {
-        Some((_, Seen::Rows(cosines))) => {
-            bests = match scope.permitted {
-                Some(permitted) => {
-                    let mut bests = Bests::with_capacity(permitted.len() as usize);
-                    for doc in permitted {
-                        bests.push(Best {
-                            doc,
-                            cosine: best(scope.rows_of(doc).map(|row| cosines.get(row))),
-                            lexical: lexical_of(doc),
-                        });
-                    }
-                    bests
-                }
-                None => every(scope, |row| cosines.get(row), lexical_of),
-            };
-            sums = Sums::over(&bests.cosines);
-        }
-        Some((dense, Seen::Nearest { rows, sample })) => {
-            for &cosine in sample {
-                sums.add(cosine);
-            }
-            let mut docs: Vec<u32> = rows
-                .iter()
-                .map(|&row| scope.facts.document(row).0)
-                .collect();
-            docs.extend(lexical_candidates(lexical, rows.len()));
-            docs.sort_unstable();
-            docs.dedup();
-            for doc in docs.into_iter().filter(|&doc| scope.allows(doc)) {
-                let mut cosine = NO_VECTOR;
-                for row in scope.rows_of(doc) {
-                    cosine = cosine.max(exact(scope, dense, row)?);
-                }
-                bests.push(Best {
-                    doc,
-                    cosine,
-                    lexical: lexical_of(doc),
-                });
-            }
-        }
-        None => {
-            let mut docs = lexical
-                .map(LexicalScores::documents)
-                .unwrap_or_default()
-                .to_vec();
-            docs.sort_unstable();
-            for doc in docs.into_iter().filter(|&doc| scope.allows(doc)) {
-                bests.push(Best {
-                    doc,
-                    cosine: NO_VECTOR,
-                    lexical: lexical_of(doc),
-                });
-            }
-        }
-    }
-    Ok((bests, sums.moments(PRIOR_COSINE, 1.0)))
-}
-
-fn best(cosines: impl Iterator<Item = f32>) -> f32 {
-    cosines.fold(NO_VECTOR, f32::max)
-}
-
-/// All documents that may be returned, in one pass over the rows.
-fn every(scope: &Scope<'_>, cosine: impl Fn(u32) -> f32, lexical: impl Fn(u32) -> f32) -> Bests {
-    let mut bests = Bests::with_capacity(scope.documents() as usize);
-    let mut skipping = true;
-    for (row, facts) in scope.facts.iter() {
-        if facts.offset == 0 {
-            skipping = !facts.alive || !scope.allows(row);
-            if !skipping {
-                bests.push(Best {
-                    doc: row,
-                    cosine: cosine(row),
-                    lexical: lexical(row),
-                });
-            }
-        } else if !skipping && let Some(best) = bests.cosines.last_mut() {
-            *best = best.max(cosine(row));
-        }
-    }
-    bests
-}
-
-/// Documents with the best lexical scores.
-fn lexical_candidates(lexical: Option<&LexicalScores>, wanted: usize) -> Vec<u32> {
-    let Some(lexical) = lexical else {
-        return Vec::new();
-    };
-    let mut top = TopK::new(wanted.max(CANDIDATES));
-    for &doc in lexical.documents() {
-        top.push(doc, lexical.document(doc));
-    }
-    top.into_sorted().into_iter().map(|hit| hit.id).collect()
-}
-
-/// Moments over all documents that may be returned; those without a word of the query have 0.
-fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &Bests) -> Moments {
-    let mut sums = Sums::default();
-    let documents = scope.documents();
-    if bests.docs.len() as u64 == documents {
-        sums = Sums::over(&bests.lexical);
-    } else {
-        // Only candidates were gathered; of the others, those without a score count as 0.
-        for &doc in lexical.documents().iter().filter(|doc| scope.allows(**doc)) {
-            sums.add(lexical.document(doc));
-        }
-        sums.count = sums.count.max(documents as f64);
-    }
-    sums.moments(PRIOR_LEXICAL, lexical.most.max(f64::MIN_POSITIVE))
-}
-
-pub(super) fn exact(scope: &Scope<'_>, dense: &DenseScores, row: u32) -> Result<f32, StoreError> {
-    let bytes = scope.snapshot.docs.vector(scope.snapshot.txn, Row(row))?;
+    dense: &DenseScores<'_>,
+    row: u32,
+) -> Result<f32, StoreError> {
+    let bytes = dense.vector(scope, row)?;
     Ok(bytes.map_or(NO_VECTOR, |bytes| scan::exact_cosine(&dense.query, bytes)))
 }
 

@@ -68,7 +68,7 @@ impl Candidate {
 /// What candidates are made with.
 pub(super) struct Refiner<'a> {
     pub(super) scope: &'a Scope<'a>,
-    pub(super) dense: Option<&'a DenseScores>,
+    pub(super) dense: Option<&'a DenseScores<'a>>,
     pub(super) lexical: Option<&'a LexicalScores>,
     pub(super) words: Option<&'a QueryWords>,
     pub(super) ranking: &'a Ranking,

@@ -61,8 +61,15 @@ pub fn for_each(first: u32, block: &[u8], mut each: impl FnMut(Posting)) -> Opti
     let mut at = LAST;
     let mut row = first;
     while at < block.len() {
-        row = row.checked_add(take_number(block, &mut at)?)?;
-        let frequency = take_number(block, &mut at)?;
+        let (step, frequency) = match block[at..] {
+            // Nearly all are of two bytes.
+            [step, frequency, ..] if (step | frequency) < 0x80 => {
+                at += 2;
+                (step.into(), frequency.into())
+            }
+            _ => (take_number(block, &mut at)?, take_number(block, &mut at)?),
+        };
+        row = row.checked_add(step)?;
         each(Posting { row, frequency });
     }
     Some(())

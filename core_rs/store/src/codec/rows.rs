@@ -61,6 +61,32 @@ pub fn iter(block: &[u8]) -> impl Iterator<Item = RowFacts> + '_ {
         .map(|bytes| RowFacts::decode(*bytes))
 }
 
+/// Rows of a run.
+const RUN: usize = 64;
+
+/// A block in runs, each with the index of its first row.
+pub fn runs(block: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    (0..).step_by(RUN).zip(block.chunks(RUN * BYTES))
+}
+
+/// How many rows a run has.
+pub fn count(run: &[u8]) -> u32 {
+    (run.len() / BYTES) as u32
+}
+
+/// Whether each row of a run is alive and the first of its document.
+pub fn each_begins_a_document(run: &[u8]) -> bool {
+    let begins = RowFacts {
+        alive: true,
+        ..RowFacts::default()
+    };
+    let place = |bytes: &[u8; BYTES]| (u64::from_le_bytes(*bytes) >> 32) as u32;
+    let expected = place(&begins.encode());
+    let rows = run.as_chunks::<BYTES>().0.iter();
+    // Without a way out in the middle, so that the compiler compares many at once.
+    rows.fold(0, |other, bytes| other | (place(bytes) ^ expected)) == 0
+}
+
 /// Sets row `index`, growing the block with dead rows up to it.
 pub fn set(block: &mut Vec<u8>, index: usize, facts: RowFacts) {
     let end = (index + 1) * BYTES;
@@ -87,6 +113,12 @@ mod tests {
             }
             for index in 0..210 {
                 prop_assert_eq!(get(&block, index), model.get(&index).copied().unwrap_or_default());
+            }
+            let rows: Vec<_> = runs(&block).flat_map(|(first, run)| (first..).zip(iter(run))).collect();
+            prop_assert_eq!(rows, (0..).zip(iter(&block)).collect::<Vec<_>>());
+            for (_, run) in runs(&block) {
+                let all = iter(run).all(|facts| facts.alive && facts.offset == 0);
+                prop_assert_eq!(each_begins_a_document(run), all);
             }
             prop_assert_eq!(iter(&block).collect::<Vec<_>>(), (0..block.len() / 8).map(|i| get(&block, i)).collect::<Vec<_>>());
         }
