@@ -131,18 +131,20 @@ class Core:
         max_in_flight: int = 128,
         max_queued_writes: int = 4096,
         index_after: int = 20_000,
+        max_index_bytes: int = 1 << 32,
         slo_seconds: float = 0.05,
         tokenizers: Mapping[str, str] = ...,
         ranking: Mapping[str, float] = ...,
     ) -> Core:
         """Open or create `data_dir`.
 
-        `address` is written into the lock file, for the error that a second process gets. `index_after` is the
-        number of passages from which a namespace gets an approximate index, and what a search in it counts for
-        when a way of looking is chosen. `slo_seconds` is the time within which a call should be answered.
-        `tokenizers` adds counters of tokens: names and the `tokenizer.json` files of each. `ranking` changes
-        weights of the ranking, for measurements: 0 switches a feature off. Raises CoreError, and ValueError for
-        a weight that does not exist.
+        `address` is written into the lock file, for the error that a second process gets. `index_after` is
+        the number of passages from which a namespace gets an approximate index, and what a search in it
+        counts for when a way of looking is chosen; `max_index_bytes` bounds the memory of all of them.
+        `slo_seconds` is the time within which a call should be answered. `tokenizers` adds counters of
+        tokens: names and the `tokenizer.json` files of each. `ranking` changes weights of the ranking, for
+        measurements: 0 switches a feature off. Raises CoreError, and ValueError for a weight that does not
+        exist.
         """
 
     @staticmethod
@@ -233,7 +235,7 @@ def embed(model_dir: str, texts: Sequence[str]) -> list[list[float] | None]:
     """Unit vectors of texts by the model in `model_dir`; None where nothing in the text is known."""
 
 def latency_bounds(slo_seconds: float) -> list[float]:
-    """Upper bounds of latency histograms in seconds, the last infinite, with one at `slo_seconds`. Raises ValueError."""
+    """Upper bounds of latency histograms in seconds, the last infinite, one at `slo_seconds`. Raises ValueError."""
 
 def ranking_defaults() -> dict[str, float]:
     """Weights of the ranking by relevance, by name, as Core has them when nothing is said."""

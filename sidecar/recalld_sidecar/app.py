@@ -142,6 +142,7 @@ def _open_core(config: Config) -> Core:
         max_in_flight=config.max_in_flight,
         max_queued_writes=config.max_queued_writes,
         index_after=config.index_after,
+        max_index_bytes=config.max_index_bytes,
         slo_seconds=config.slo_ms / 1000,
         tokenizers={name: str(path) for name, path in config.tokenizers.items()},
     )

@@ -226,6 +226,8 @@ class Config(BaseSettings):
     """Most writes that wait for the writer; further ones are refused with RESOURCE_EXHAUSTED."""
     index_after: Annotated[int, Field(ge=1, le=1 << 32)] = 20_000
     """Passages from which on a namespace gets an approximate index."""
+    max_index_bytes: Annotated[ByteSize, Field(ge=0, le=1 << 46)] = ByteSize(1 << 32)
+    """Most memory for approximate indexes, for example `1GiB`. Namespaces whose index has no room are scanned."""
     slo_ms: Annotated[float, Field(gt=0, le=60_000, allow_inf_nan=False)] = 50.0
     """Time within which a call should be answered, in milliseconds: the metrics count those that took longer."""
     tokenizers: _Tokenizers = Field(default_factory=dict)

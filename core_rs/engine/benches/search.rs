@@ -154,6 +154,7 @@ fn engine(directory: &Path, memories: &[String], index_after: u32) -> Engine {
             max_store_bytes: 1 << 34,
             max_queued_writes: 1024,
             index_after,
+            max_index_bytes: 1 << 32,
             tuning: recalld_engine::Tuning::default(),
             slo: Duration::from_millis(50),
         };

@@ -4,18 +4,19 @@
 //! search that finds none scans instead; one that finds an index scans the rows the index does not hold yet. Nothing
 //! here is needed for a right answer.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex};
 use recalld_store::codec::rows;
 use recalld_store::ids::{Micros, NamespaceId};
 use recalld_store::{Store, keys};
 use recalld_vector::{HnswIndex, ROW_HEADER, row_bytes, rows_per_block};
 
 use crate::EngineError;
+use crate::resident::{KEPT, Resident};
 use crate::snapshot::Snapshot;
 
 /// Folder of the indexes in the data directory.
@@ -38,6 +39,14 @@ pub(crate) struct AnnIndex {
 }
 
 impl AnnIndex {
+    pub(crate) fn empty(dimensions: usize, cost: u32) -> Result<Self, EngineError> {
+        Ok(Self {
+            index: HnswIndex::new(dimensions)?,
+            rows: AtomicU32::new(0),
+            cost,
+        })
+    }
+
     /// Rows below this one are in it, or had no vector when they were added. Read it before searching: rows that
     /// come in meanwhile are then scanned as well, and none is missed.
     pub(crate) fn rows(&self) -> u32 {
@@ -58,7 +67,7 @@ pub(crate) struct AnnIndexes {
     dimensions: usize,
     /// Passages from which a namespace gets one.
     index_after: u32,
-    indexes: RwLock<HashMap<NamespaceId, Arc<AnnIndex>>>,
+    resident: Resident,
     /// Namespaces to look at.
     due: Mutex<BTreeSet<NamespaceId>>,
     woken: Condvar,
@@ -71,13 +80,14 @@ impl AnnIndexes {
         store_id: &[u8],
         dimensions: usize,
         index_after: u32,
+        most_bytes: u64,
     ) -> Self {
         Self {
             folder: directory.join(FOLDER),
             store_id: store_id.to_vec(),
             dimensions,
             index_after,
-            indexes: RwLock::default(),
+            resident: Resident::new(most_bytes, KEPT),
             due: Mutex::default(),
             woken: Condvar::new(),
             stopping: AtomicBool::new(false),
@@ -85,7 +95,17 @@ impl AnnIndexes {
     }
 
     pub(crate) fn get(&self, ns: NamespaceId) -> Option<Arc<AnnIndex>> {
-        self.indexes.read().get(&ns).cloned()
+        self.resident.get(ns)
+    }
+
+    /// The index for a search in a namespace of so many passages. One that is missing will be there for a later search,
+    /// if there is room.
+    pub(crate) fn for_search(&self, ns: NamespaceId, passages: u64) -> Option<Arc<AnnIndex>> {
+        let found = self.resident.take_for_search(ns);
+        if found.is_none() {
+            self.notify(&[(ns, passages)]);
+        }
+        found
     }
 
     /// Something was written to these namespaces, which now have so many passages.
@@ -177,7 +197,11 @@ impl AnnIndexes {
             (snapshot.state.next_row, snapshot.state.passages)
         };
         if passages < u64::from(self.index_after) {
-            self.indexes.write().remove(&ns);
+            self.resident.remove(ns);
+            return Ok(());
+        }
+        let bytes = HnswIndex::expected_bytes(self.dimensions, passages as usize);
+        if !self.resident.make_room(ns, bytes as u64) {
             return Ok(());
         }
         let current = match self.get(ns).or_else(|| self.load(ns, rows)) {
@@ -192,17 +216,13 @@ impl AnnIndexes {
             .map(|current| rows.saturating_sub(current.rows()));
         let index = match current {
             Some(current) => current,
-            None => Arc::new(AnnIndex {
-                index: HnswIndex::new(self.dimensions)?,
-                rows: AtomicU32::new(0),
-                cost: self.index_after,
-            }),
+            None => Arc::new(AnnIndex::empty(self.dimensions, self.index_after)?),
         };
         if missing.is_none_or(|missing| f64::from(missing) >= f64::from(index.rows()) * GROWTH) {
             self.grow(store, ns, &index, rows)?;
             self.save(ns, &index);
         }
-        self.indexes.write().insert(ns, index);
+        self.resident.insert(ns, index);
         Ok(())
     }
 
@@ -216,6 +236,7 @@ impl AnnIndexes {
     ) -> Result<(), EngineError> {
         let per_block = rows_per_block(self.dimensions) as u32;
         let size = row_bytes(self.dimensions);
+        let mut saved = index.rows().max(self.index_after);
         while index.rows() < rows && !self.stopping() {
             let from = index.rows();
             let to = rows.min(from.saturating_add(ROWS_PER_STEP));
@@ -243,6 +264,11 @@ impl AnnIndexes {
                 }
             }
             index.rows.store(to, Ordering::Release);
+            // A million rows take long: a restart meanwhile begins at half of it, at worst.
+            if to / 2 >= saved {
+                self.save(ns, index);
+                saved = to;
+            }
         }
         Ok(())
     }

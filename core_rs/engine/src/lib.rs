@@ -24,6 +24,7 @@ mod prepare;
 pub mod priority;
 mod read;
 pub mod replay;
+mod resident;
 mod search;
 mod snapshot;
 mod summaries;
@@ -91,6 +92,8 @@ pub struct EngineOptions {
     pub max_queued_writes: usize,
     /// Passages from which a namespace gets an approximate index.
     pub index_after: u32,
+    /// Most bytes of approximate indexes in memory.
+    pub max_index_bytes: u64,
     /// Weights of the ranking.
     pub tuning: Tuning,
     /// The time within which a call should be answered: an edge of the histograms.
@@ -128,6 +131,7 @@ impl Engine {
             &store_id,
             dimensions,
             options.index_after,
+            options.max_index_bytes,
         ));
         let notified = indexes.clone();
         let writer = Arc::new(Writer::start(
@@ -285,7 +289,9 @@ impl Engine {
             let Some(snapshot) = snapshot else {
                 return Ok(Found::nothing(now, token));
             };
-            let ann = self.indexes.get(snapshot.docs.ns);
+            let ann = self
+                .indexes
+                .for_search(snapshot.docs.ns, snapshot.state.passages);
             let mut laps = self.timings.start();
             let search = self.by(query, ann.as_deref(), now, limit);
             let outcome = search::run(snapshot, search, &mut laps)?;
@@ -321,7 +327,9 @@ impl Engine {
             let Some(snapshot) = snapshot else {
                 return Ok(WhyNot::at(Stage::NotFound, None, token));
             };
-            let ann = self.indexes.get(snapshot.docs.ns);
+            let ann = self
+                .indexes
+                .for_search(snapshot.docs.ns, snapshot.state.passages);
             let search = self.by(query, ann.as_deref(), now, limit);
             let mut laps = self.timings.start();
             search::why_not(snapshot, search, target, &mut laps, token)

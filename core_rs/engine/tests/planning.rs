@@ -126,3 +126,47 @@ fn a_filter_never_starves_an_answer_of_the_index() {
     }
     assert!(found * 100 >= wanted * 98, "{found} of {wanted}");
 }
+
+#[test]
+fn a_namespace_whose_index_has_no_room_is_scanned() {
+    // Both indexes are loaded at the start or wanted by a search, and each fits, but only one at a time.
+    let bench = Bench::with(|options| {
+        options.index_after = INDEX_AFTER;
+        options.max_index_bytes = 1_000_000;
+    });
+    let spaces = [space(), ns(&["t"])];
+    for space in &spaces {
+        bench.put(space, (0..MEMORIES).map(item).collect());
+    }
+    let indexed = || {
+        let stats = spaces
+            .iter()
+            .map(|space| bench.engine.namespace_stats(space).unwrap());
+        stats
+            .map(|stats| stats.indexed_passages)
+            .collect::<Vec<_>>()
+    };
+    let patience = Instant::now() + Duration::from_secs(120);
+    while indexed().iter().all(|passages| *passages == 0) {
+        assert!(Instant::now() < patience, "no index was built");
+        std::thread::yield_now();
+    }
+    let query = Query {
+        explain: true,
+        ..query("the heron at the river")
+    };
+    let found = spaces
+        .each_ref()
+        .map(|space| bench.engine.search(space, &query, None).unwrap());
+    let best = found.each_ref().map(|found| found.hits[0].score.to_bits());
+    assert_eq!(best[0], best[1]);
+    let mut methods = found.each_ref().map(|found| plan(found).0);
+    methods.sort_unstable();
+    assert_eq!(methods, ["hnsw", "scan"]);
+    // Another search wants the index that is missing. It is looked at again, and the one in use stays.
+    std::thread::sleep(Duration::from_millis(100));
+    assert_eq!(
+        indexed().iter().filter(|passages| **passages > 0).count(),
+        1
+    );
+}

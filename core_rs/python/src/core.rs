@@ -34,6 +34,7 @@ impl Core {
         max_in_flight = 128,
         max_queued_writes = 4096,
         index_after = 20_000,
+        max_index_bytes = 4_294_967_296,
         slo_seconds = 0.05,
         tokenizers = BTreeMap::new(),
         ranking = BTreeMap::new(),
@@ -48,6 +49,7 @@ impl Core {
         max_in_flight: usize,
         max_queued_writes: usize,
         index_after: u32,
+        max_index_bytes: u64,
         slo_seconds: f64,
         tokenizers: BTreeMap<String, PathBuf>,
         ranking: BTreeMap<String, f32>,
@@ -59,6 +61,7 @@ impl Core {
             max_store_bytes,
             max_queued_writes,
             index_after,
+            max_index_bytes,
             tuning: tuning(ranking)?,
             slo: slo(slo_seconds)?,
         };

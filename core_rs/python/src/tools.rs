@@ -36,6 +36,7 @@ pub(crate) fn verify(
         max_store_bytes: 1 << 40,
         max_queued_writes: 1,
         index_after: u32::MAX,
+        max_index_bytes: 1 << 32,
         tuning: recalld_engine::Tuning::default(),
         slo: Duration::from_millis(50),
     };

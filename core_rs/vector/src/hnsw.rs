@@ -232,6 +232,16 @@ impl HnswIndex {
             + graph.native.capacity() * BYTES_PER_SLOT
     }
 
+    /// About what [`HnswIndex::memory_bytes`] will be of an index of so many rows, before there is one.
+    #[must_use]
+    pub fn expected_bytes(dims: usize, rows: usize) -> usize {
+        // Of a node beside its row: its key and level, and its links in the base layer and, on average, above it. The room
+        // for nodes is between once and twice as large as need be.
+        let links = (2 * CONNECTIVITY + 2) * size_of::<u32>();
+        let node = row_bytes(dims) + size_of::<u64>() + size_of::<u32>() + links;
+        rows.max(INITIAL_CAPACITY) * (node + BYTES_PER_SLOT * 3 / 2)
+    }
+
     /// Writes the index to `path`, atomically: written aside, synced, renamed, and the folder synced.
     ///
     /// `stamp` is for the caller to know by, when it loads the file, what the graph covers (store, namespace,

@@ -111,6 +111,7 @@ pub fn options(folder: &Path, max_in_flight: usize) -> ServiceOptions {
             max_store_bytes: 1 << 30,
             max_queued_writes: 64,
             index_after: 20_000,
+            max_index_bytes: 1 << 32,
             tuning: recalld_engine::Tuning::default(),
             slo: Duration::from_millis(50),
         },

@@ -47,6 +47,7 @@ pub fn options(directory: &Path) -> EngineOptions {
         max_store_bytes: 1 << 34,
         max_queued_writes: 1024,
         index_after: 1_000_000,
+        max_index_bytes: 1 << 32,
         tuning: recalld_engine::Tuning::default(),
         slo: Duration::from_millis(50),
     }

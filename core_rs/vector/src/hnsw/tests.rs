@@ -370,6 +370,22 @@ fn memory_grows_with_the_rows() {
 }
 
 #[test]
+fn memory_is_about_as_expected() {
+    let index = HnswIndex::new(DIMS).unwrap();
+    for (key, vector) in clustered(9, 3000).iter().enumerate() {
+        index.add(key as u64, &row(vector)).unwrap();
+    }
+    let (used, expected) = (
+        index.memory_bytes() as f64,
+        HnswIndex::expected_bytes(DIMS, 3000) as f64,
+    );
+    assert!(
+        (0.8..1.25).contains(&(expected / used)),
+        "{expected} expected, {used} used"
+    );
+}
+
+#[test]
 fn a_saved_index_loads_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("graph");
