@@ -204,12 +204,13 @@ mod avx2 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512_vnni {
-    //! `vpdpbusd` multiplies unsigned by signed bytes, 64 at a time. One side is therefore shifted by 128 to be
-    //! unsigned (which is flipping its top bit), and 128 times the sum of the other is taken off again.
+    //! `vpdpbusd` multiplies unsigned by signed bytes, 64 at a time. In a scan the rows are therefore shifted by 128 to be
+    //! unsigned (which is flipping their top bits), and 128 times the sum of the query, known before, is taken off again.
 
     use std::arch::x86_64::{
-        __m512i, _mm512_dpbusd_epi32, _mm512_loadu_si512, _mm512_maskz_loadu_epi8,
-        _mm512_reduce_add_epi32, _mm512_set1_epi8, _mm512_setzero_si512, _mm512_xor_si512,
+        __m512i, _mm512_abs_epi8, _mm512_dpbusd_epi32, _mm512_loadu_si512, _mm512_mask_sub_epi8,
+        _mm512_maskz_loadu_epi8, _mm512_movepi8_mask, _mm512_reduce_add_epi32, _mm512_set1_epi8,
+        _mm512_setzero_si512, _mm512_xor_si512,
     };
 
     use super::{Query, scan};
@@ -226,10 +227,29 @@ mod avx512_vnni {
         });
     }
 
+    /// One side is made positive and its signs go to the other, as with AVX2: for two rows of which neither has been
+    /// prepared that costs less than a sum to take off.
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     #[inline]
     pub(super) fn dot(left: &[u8], right: &[u8]) -> i32 {
-        dot_shifted(left, right) - dot_constant(left)
+        let (left_chunks, left_rest) = left.as_chunks::<64>();
+        let (right_chunks, right_rest) = right.as_chunks::<64>();
+        let mut sums = _mm512_setzero_si512();
+        for (left, right) in left_chunks.iter().zip(right_chunks) {
+            sums = add_products(sums, load(left), load(right));
+        }
+        if !left_rest.is_empty() {
+            sums = add_products(sums, load_rest(left_rest), load_rest(right_rest));
+        }
+        _mm512_reduce_add_epi32(sums)
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    #[inline]
+    fn add_products(sums: __m512i, left: __m512i, right: __m512i) -> __m512i {
+        let negative = _mm512_movepi8_mask(right);
+        let signed = _mm512_mask_sub_epi8(left, negative, _mm512_setzero_si512(), left);
+        _mm512_dpbusd_epi32(sums, _mm512_abs_epi8(right), signed)
     }
 
     /// The dot product of `signed` with `row + 128`.
@@ -248,19 +268,6 @@ mod avx512_vnni {
             sums = _mm512_dpbusd_epi32(sums, row, load_rest(signed_rest));
         }
         _mm512_reduce_add_epi32(sums)
-    }
-
-    /// 128 times the sum of `signed`.
-    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    #[inline]
-    fn dot_constant(signed: &[u8]) -> i32 {
-        let constant = _mm512_set1_epi8(-128);
-        let (chunks, rest) = signed.as_chunks::<64>();
-        let mut sums = _mm512_setzero_si512();
-        for chunk in chunks {
-            sums = _mm512_dpbusd_epi32(sums, constant, load(chunk));
-        }
-        _mm512_reduce_add_epi32(_mm512_dpbusd_epi32(sums, constant, load_rest(rest)))
     }
 
     #[target_feature(enable = "avx512f")]
