@@ -70,6 +70,16 @@ fn double_order(value: f64) -> [u8; 8] {
     ordered.to_be_bytes()
 }
 
+/// The double that has these bytes.
+fn read_double(bytes: [u8; 8]) -> f64 {
+    let ordered = u64::from_be_bytes(bytes);
+    f64::from_bits(if ordered >> 63 == 1 {
+        ordered & !(1 << 63)
+    } else {
+        !ordered
+    })
+}
+
 /// The greatest double at most `value`, and what is left: at most 1,023.
 fn split_integer(value: i64) -> (f64, u16) {
     let near = value as f64;
@@ -300,15 +310,28 @@ impl Evaluator<'_, '_> {
 
     /// The latest `occurred_at` of a live document; None when there is none.
     pub(crate) fn newest(&self) -> Result<Option<Micros>, StoreError> {
-        let mut times = keys::field(self.ns, &index_name(&Field::OccurredAt));
-        times.push(TIME);
-        let mut behind = times.clone();
+        Ok(self
+            .greatest(&Field::OccurredAt, TIME)?
+            .map(keys::read_instant))
+    }
+
+    /// The greatest importance and the greatest confidence of a live document; 1 when there is none.
+    pub(crate) fn most(&self) -> Result<(f64, f64), StoreError> {
+        let most = |field| {
+            let bytes = self.greatest(&field, NUMBER)?;
+            Ok(bytes.map_or(1.0, read_double))
+        };
+        Ok((most(Field::Importance)?, most(Field::Confidence)?))
+    }
+
+    /// The first bytes of a field's greatest value of a type.
+    fn greatest(&self, field: &Field, kind: u8) -> Result<Option<[u8; 8]>, StoreError> {
+        let mut values = keys::field(self.ns, &index_name(field));
+        values.push(kind);
+        let mut behind = values.clone();
         behind.push(u8::MAX);
         let last = self.schema.attributes.at_or_before(self.txn, &behind)?;
-        Ok(last.and_then(|(key, _)| {
-            let instant = key.strip_prefix(&times[..])?.first_chunk()?;
-            Some(keys::read_instant(*instant))
-        }))
+        Ok(last.and_then(|(key, _)| key.strip_prefix(&values[..])?.first_chunk().copied()))
     }
 
     /// Every live document.
@@ -478,6 +501,15 @@ mod tests {
         #[test]
         fn doubles_sort(a in proptest::num::f64::NORMAL | proptest::num::f64::ZERO, b in proptest::num::f64::NORMAL) {
             prop_assert_eq!(number_bytes(a, 0).cmp(&number_bytes(b, 0)), a.partial_cmp(&b).unwrap_or(std::cmp::Ordering::Equal));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_double_reads_back_and_sorts_by_its_bytes(a in any::<f64>(), b in any::<f64>()) {
+            prop_assume!(!a.is_nan() && !b.is_nan());
+            prop_assert_eq!(read_double(double_order(a)).partial_cmp(&a), Some(std::cmp::Ordering::Equal));
+            prop_assert_eq!(double_order(a).cmp(&double_order(b)), a.partial_cmp(&b).unwrap());
         }
     }
 }

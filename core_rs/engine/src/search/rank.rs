@@ -180,11 +180,13 @@ pub(crate) fn rank(
         keep(scorer.score(candidate)?, &mut bar);
     }
     // Importance, recency and confidence may lift one of the others.
+    let limits = scope.snapshot.evaluator().most()?;
     for hit in rest {
         let doc = bests.doc(hit.id);
         let fused = hit.score + refiner.of_literals(doc);
         if ask.probe.is_none()
-            && (bar.is_above(scorer.most(fused)) || bar.is_above(scorer.most_of(fused, doc)?))
+            && (bar.is_above(scorer.most(fused, limits))
+                || bar.is_above(scorer.most_of(fused, doc)?))
         {
             continue;
         }
@@ -297,11 +299,17 @@ impl Scorer<'_> {
         ))
     }
 
-    /// The greatest score that a candidate can have that the arms give so much, whatever its importance, age and
-    /// confidence.
-    fn most(&self, fused: f32) -> f64 {
+    /// The greatest score that a candidate can have that the arms give so much, whatever its age, when no importance and no
+    /// confidence is above these.
+    fn most(&self, fused: f32, (importance, confidence): (f64, f64)) -> f64 {
         let relevance = self.relevance(fused + Z_MARGIN);
-        score(&self.ask.query.weights, relevance, 1.0, 1.0, 1.0)
+        score(
+            &self.ask.query.weights,
+            relevance,
+            importance,
+            1.0,
+            confidence,
+        )
     }
 }
 
