@@ -189,6 +189,49 @@ fn identifiers_and_chinese_words_find_their_memory_alone() {
 }
 
 #[test]
+fn importance_confidence_and_recency_lift_a_memory_over_all_that_were_refined() {
+    let day = 24 * 3600 * SECOND;
+    let plain = |i: usize| NewMemory {
+        importance: 0.1,
+        confidence: 0.1,
+        kind: "event".to_owned(),
+        occurred_at: Some(Micros(START - 400 * day)),
+        ..memory(
+            &format!("k{i}"),
+            &format!("The violin lesson {i} was moved."),
+        )
+    };
+    // All are alike by words, and the first 32 rows are refined.
+    let lifted = |importance: f64, recency: f64, change: fn(NewMemory) -> NewMemory| {
+        let bench = Bench::new();
+        let space = ns(&["s"]);
+        let last = change(plain(99));
+        bench.put(&space, (0..99).map(plain).chain([last]).collect());
+        let query = Query {
+            weights: Weights::new(0.2, importance, recency).unwrap(),
+            ..query("violin lesson")
+        };
+        let found = bench.engine.search(&space, &query, None).unwrap();
+        found.hits[0].key.clone()
+    };
+    let important = |item| NewMemory {
+        importance: 1.0,
+        ..item
+    };
+    let certain = |item| NewMemory {
+        confidence: 1.0,
+        ..item
+    };
+    let new = |item| NewMemory {
+        occurred_at: Some(Micros(START)),
+        ..item
+    };
+    assert_eq!(lifted(0.8, 0.0, important), "k99");
+    assert_eq!(lifted(0.2, 0.0, certain), "k99");
+    assert_eq!(lifted(0.0, 0.8, new), "k99");
+}
+
+#[test]
 fn importance_recency_and_confidence_count_as_weighed() {
     let bench = Bench::new();
     let space = ns(&["s"]);
