@@ -160,6 +160,16 @@ impl Facts<'_> {
             .map_or_else(RowFacts::default, |block| rows::get(block, index))
     }
 
+    /// One row, and whether it is a whole document.
+    #[inline]
+    pub(crate) fn get_whole(&self, row: u32) -> (RowFacts, bool) {
+        let (block, index) = rows::locate(row);
+        let block = self.blocks.get(block as usize).copied().unwrap_or_default();
+        let (own, behind) = rows::pair(block, index)
+            .unwrap_or_else(|| (rows::get(block, index), self.get(row.saturating_add(1))));
+        (own, own.offset == 0 && behind.offset == 0)
+    }
+
     /// The document of a row.
     #[inline]
     pub(crate) fn document(&self, row: u32) -> Row {

@@ -320,11 +320,14 @@ fn lexical_moments(scope: &Scope<'_>, lexical: &LexicalScores, bests: &Bests) ->
         Sums::over(&bests.lexical)
     } else {
         // Only candidates were gathered; of the others, those without a score count as 0.
-        let docs = lexical.documents().iter().filter(|doc| scope.allows(**doc));
-        let scores: Vec<f32> = docs.map(|&doc| lexical.document(doc)).collect();
-        let sums = Sums::over(&scores);
+        let sums = if scope.allows_every() {
+            Sums::over(lexical.by_document())
+        } else {
+            let docs = lexical.documents().iter().filter(|doc| scope.allows(**doc));
+            Sums::over(&docs.map(|&doc| lexical.document(doc)).collect::<Vec<_>>())
+        };
         Sums {
-            count: sums.count.max(documents as f64),
+            count: documents as f64,
             ..sums
         }
     };

@@ -23,6 +23,8 @@ const PASSAGES: Bm25 = Bm25 { k1: 1.5, b: 0.0 };
 
 /// Scores of the memories and passages that hold a term of the query.
 pub(crate) struct LexicalScores {
+    /// Of the namespace.
+    rows: usize,
     documents: Sparse,
     passages: Sparse,
     literals: Sparse,
@@ -73,18 +75,24 @@ impl LexicalScores {
         self.documents.get(doc)
     }
 
-    /// All documents' by row.
+    /// By row; 0 for what is no document, or has no term.
     pub(super) fn by_document(&self) -> &[f32] {
-        &self.documents.values
+        &self.documents.values[..self.rows]
     }
 
-    /// The documents with the best scores, best first.
+    /// The documents with the best scores, best first, as far as they have one.
     pub(super) fn top(&self, count: usize) -> Vec<Hit> {
         let mut top = TopK::new(count);
-        for &doc in self.documents() {
-            top.push(doc, self.document(doc));
+        if self.documents.touched.len() > self.rows / DENSE {
+            top.extend_dense(0, self.by_document());
+        } else {
+            for &doc in self.documents() {
+                top.push(doc, self.document(doc));
+            }
         }
-        top.into_sorted()
+        let mut top = top.into_sorted();
+        top.retain(|hit| hit.score > 0.0);
+        top
     }
 
     /// 0 for a passage without a term, and for one that is a whole memory, since it has none to be compared with.
@@ -160,13 +168,23 @@ impl Sparse {
 
 impl Drop for Sparse {
     fn drop(&mut self) {
-        for &row in &self.touched {
-            self.values[row as usize] = 0.0;
+        if self.touched.len() > self.values.len() / DENSE {
+            self.values.fill(0.0);
+        } else {
+            for &row in &self.touched {
+                self.values[row as usize] = 0.0;
+            }
         }
         let values = std::mem::take(&mut self.values);
         BUFFERS.with_borrow_mut(|buffers| buffers.push(values));
     }
 }
+
+/// When more than one in so many rows has a score, all are looked at in order: that costs less than to pick them.
+const DENSE: usize = 16;
+
+/// Lengths for which the score of a term that more documents hold is computed before.
+const SCORED_BEFORE: usize = 512;
 
 /// A document that holds a term.
 struct Holding {
@@ -187,6 +205,7 @@ pub(crate) fn scores(
     let (schema, ns) = (snapshot.docs.schema, snapshot.docs.ns);
     let rows = scope.facts.rows() as usize;
     let mut lexical = LexicalScores {
+        rows,
         documents: Sparse::new(rows),
         passages: Sparse::new(rows),
         literals: Sparse::new(rows),
@@ -216,7 +235,7 @@ pub(crate) fn scores(
             postings::for_each(first, block, |posting| {
                 let Posting { row, frequency } = posting;
                 last = row;
-                let facts = scope.facts.get(row);
+                let (facts, whole) = scope.facts.get_whole(row);
                 let doc = row - facts.offset.min(row);
                 match holding.last_mut() {
                     Some(last) if last.doc == doc => last.frequency += frequency,
@@ -226,7 +245,7 @@ pub(crate) fn scores(
                         length: facts.terms,
                     }),
                 }
-                if facts.offset > 0 || scope.facts.get(row.saturating_add(1)).offset > 0 {
+                if !whole {
                     parts.push(posting);
                 }
             })
@@ -249,8 +268,16 @@ pub(crate) fn scores(
         lexical.weights.push((term.clone(), f64::from(times * idf)));
         let scorer = Bm25::default().term(idf, average);
         lexical.most += f64::from(times * scorer.upper_bound());
+        // In most documents a term stands once, and most are short.
+        let once = holding.len() > SCORED_BEFORE;
+        let once: Vec<f32> = (0..if once { SCORED_BEFORE as u32 } else { 0 })
+            .map(|length| times * scorer.score(1, length))
+            .collect();
         for document in &holding {
-            let score = times * scorer.score(document.frequency, document.length);
+            let score = match once.get(document.length as usize) {
+                Some(score) if document.frequency == 1 => *score,
+                _ => times * scorer.score(document.frequency, document.length),
+            };
             lexical.documents.add(document.doc, score);
         }
         let scorer = PASSAGES.term(idf, average);

@@ -58,10 +58,14 @@ impl Scope<'_> {
         }
     }
 
+    /// Whether every live document may be returned.
+    pub(super) fn allows_every(&self) -> bool {
+        self.permitted.is_none() && self.expired.is_empty()
+    }
+
     /// Whether all of these rows' documents may be returned, as far as can be told at once.
     pub(super) fn allows_all(&self, rows: Range<u32>) -> bool {
-        self.permitted.is_none()
-            && (self.expired.is_empty() || self.expired.range_cardinality(rows) == 0)
+        self.allows_every() || self.permitted.is_none() && self.expired.range_cardinality(rows) == 0
     }
 
     /// Number of documents that may be returned.
@@ -228,10 +232,15 @@ fn arms(scope: &Scope<'_>, evidence: &Evidence<'_>, with_vector: u32, explain: b
         });
     }
     if let Some(lexical) = evidence.lexical {
-        let docs = lexical.documents().iter();
+        let docs = lexical.documents();
+        let candidates = if scope.allows_every() {
+            docs.len()
+        } else {
+            docs.iter().filter(|doc| scope.allows(**doc)).count()
+        };
         arms.push(Arm {
             name: LEXICAL,
-            candidates: docs.filter(|doc| scope.allows(**doc)).count() as u32,
+            candidates: candidates as u32,
             method: "bm25",
             plan: Vec::new(),
         });

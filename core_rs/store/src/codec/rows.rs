@@ -52,6 +52,17 @@ pub fn get(block: &[u8], index: usize) -> RowFacts {
     }
 }
 
+/// Row `index` of a block and the one behind it; None at the end of the block.
+#[inline]
+pub fn pair(block: &[u8], index: usize) -> Option<(RowFacts, RowFacts)> {
+    let bytes = block.get(index * BYTES..)?.first_chunk::<{ 2 * BYTES }>()?;
+    let (own, behind) = bytes.split_first_chunk::<BYTES>()?;
+    Some((
+        RowFacts::decode(*own),
+        RowFacts::decode(*behind.first_chunk()?),
+    ))
+}
+
 /// The rows of a block, in order.
 pub fn iter(block: &[u8]) -> impl Iterator<Item = RowFacts> + '_ {
     block
@@ -113,6 +124,10 @@ mod tests {
             }
             for index in 0..210 {
                 prop_assert_eq!(get(&block, index), model.get(&index).copied().unwrap_or_default());
+            }
+            for index in 0..210 {
+                let both = (index + 1 < block.len() / 8).then(|| (get(&block, index), get(&block, index + 1)));
+                prop_assert_eq!(pair(&block, index), both);
             }
             let rows: Vec<_> = runs(&block).flat_map(|(first, run)| (first..).zip(iter(run))).collect();
             prop_assert_eq!(rows, (0..).zip(iter(&block)).collect::<Vec<_>>());
