@@ -26,6 +26,10 @@ SHARED = 8
 BATCH = 5
 SECONDS = 60
 """Deadline of a call: an overloaded machine is slow, and that is no error."""
+SPARE_BYTES = 64 << 20
+"""Growth of memory that is no leak: buffers of threads, as long as the largest namespace."""
+INDEXED_BYTES = 1024
+"""Of memory for each memory more: an approximate index holds its vector and links."""
 DURATION = float(os.environ.get("RECALLD_SOAK_SECONDS", "60" if os.environ.get("CI") else "10"))
 
 
@@ -122,6 +126,23 @@ def check(callers: list[Caller], address: str) -> None:
         assert client.stats().memories == expected
 
 
+@dataclass
+class Sample:
+    """What the sidecar takes while it holds so many memories."""
+
+    memories: int
+    own_bytes: int
+    """Resident memory without mapped files, which the system takes back at need."""
+    file_bytes: int
+
+    @classmethod
+    def of(cls, pid: int, data_dir: Path, callers: list[Caller]) -> "Sample":
+        status = Path(f"/proc/{pid}/status").read_text()
+        (anonymous,) = (line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:"))
+        memories = sum(len(caller.contents) for caller in callers)
+        return cls(memories, int(anonymous) * 1024, (data_dir / "data.mdb").stat().st_size)
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(DURATION + 300)
 def test_many_clients_at_once(tmp_path: Path) -> None:
@@ -137,6 +158,13 @@ def test_many_clients_at_once(tmp_path: Path) -> None:
                 failures.append(error)
 
         threads = [threading.Thread(target=guarded, args=(caller,)) for caller in callers[::2]]
+        warm: list[Sample] = []
+
+        def sample_when_warm() -> None:
+            time.sleep(DURATION / 3)
+            warm.append(Sample.of(sidecar.pid, tmp_path / "data", callers))
+
+        threads.append(threading.Thread(target=sample_when_warm))
         for thread in threads:
             thread.start()
         try:
@@ -147,11 +175,15 @@ def test_many_clients_at_once(tmp_path: Path) -> None:
         if failures:
             raise failures[0]
         assert all(caller.rounds for caller in callers)
+        (before,), after = warm, Sample.of(sidecar.pid, tmp_path / "data", callers)
+        written = after.memories - before.memories
+        assert after.own_bytes - before.own_bytes < SPARE_BYTES + written * INDEXED_BYTES, f"{before} {after}"
         check(callers, sidecar.address)
         faults = [line for line in sidecar.logs() if line["level"] in {"warning", "error"}]
         assert faults == []
         assert sidecar.stop(signal.SIGTERM) == 0
     print(f"{sum(caller.rounds for caller in callers)} rounds of {CLIENTS} clients in {DURATION:.0f} s")
+    print(f"after a third and at the end: {before} {after}")
     assert _core.verify(str(tmp_path / "data"), MODEL_DIR) == []
     with running_sidecar(tmp_path / "data") as sidecar:
         check(callers, sidecar.address)

@@ -102,7 +102,7 @@ impl AnnIndexes {
     /// if there is room.
     pub(crate) fn for_search(&self, ns: NamespaceId, passages: u64) -> Option<Arc<AnnIndex>> {
         let found = self.resident.take_for_search(ns);
-        if found.is_none() {
+        if found.is_none() && passages >= u64::from(self.index_after) {
             self.notify(&[(ns, passages)]);
         }
         found
