@@ -4,6 +4,7 @@
 //! These are rules about writing and grammar, the same for every namespace; they look at nothing but the text.
 
 /// Words and phrases that ask about what was, and not about what is: such a question wants no newer value.
+/// With the spaces around them, as they are looked for.
 const PAST: &[&str] = &[
     " ago ",
     " before ",

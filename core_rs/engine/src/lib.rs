@@ -2,7 +2,8 @@
 //!
 //! Calls arrive validated and in the domain's own types; each read works on one snapshot, each write becomes one
 //! operation that the writer thread makes durable before it is answered. The engine reads the time at the door of a
-//! call and nowhere else (what is left of a latency budget is looked at on the way), opens no network connection, and never holds a read transaction across a wait.
+//! call and nowhere else (what is left of a latency budget is looked at on the way, and how long an index was idle), opens
+//! no network connection, and never holds a read transaction across a wait.
 
 mod ann;
 mod apply;

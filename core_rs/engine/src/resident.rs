@@ -84,9 +84,15 @@ impl Resident {
         true
     }
 
+    /// Holds a namespace's index. One that takes the place of another, or has grown, is as idle as before: writes are no
+    /// use of an index.
     pub(crate) fn insert(&self, ns: NamespaceId, index: Arc<AnnIndex>) {
-        let used = Mutex::new(Instant::now());
-        self.held.write().insert(ns, Held { index, used });
+        let mut held = self.held.write();
+        let used = held
+            .remove(&ns)
+            .map_or_else(Instant::now, |old| old.used.into_inner());
+        let used = Mutex::new(used);
+        held.insert(ns, Held { index, used });
     }
 
     pub(crate) fn remove(&self, ns: NamespaceId) {
@@ -130,6 +136,15 @@ mod tests {
         let (resident, bytes) = of_two(Duration::from_secs(3_600));
         assert!(!resident.make_room(C, bytes));
         assert!(resident.get(A).is_some() && resident.get(B).is_some());
+    }
+
+    #[test]
+    fn an_index_that_is_only_written_to_is_idle() {
+        let (resident, bytes) = of_two(Duration::ZERO);
+        assert!(resident.take_for_search(A).is_some());
+        resident.insert(B, index());
+        assert!(resident.make_room(C, bytes));
+        assert!(resident.get(A).is_some() && resident.get(B).is_none());
     }
 
     #[test]

@@ -168,28 +168,25 @@ pub(super) fn gather(
     dense: Option<&DenseScores<'_>>,
     lexical: Option<&LexicalScores>,
 ) -> Result<Gathered, StoreError> {
-    let mut with_vector = 0;
-    let (bests, cosines) = match dense.map(|dense| (dense, &dense.seen)) {
+    let (bests, sample) = match dense.map(|dense| (dense, &dense.seen)) {
         Some((_, Seen::Rows(cosines))) => {
             let bests = match scope.permitted {
                 Some(_) => permitted(scope, cosines.by_row(), lexical),
                 None => every(scope, cosines.by_row(), lexical),
             };
-            let sums = Sums::over(&bests.cosines);
-            with_vector = sums.count as u32;
-            (bests, Some(sums))
+            (bests, None)
         }
         Some((dense, Seen::Nearest { found, sample })) => {
             let bests = candidates(scope, dense, found, lexical)?;
-            with_vector = Sums::over(&bests.cosines).count as u32;
             (bests, Some(Sums::over(sample)))
         }
         None => (with_words(scope, lexical), None),
     };
+    let cosines = Sums::over(&bests.cosines);
     Ok(Gathered {
-        dense: cosines.map(|sums| sums.moments(PRIOR_COSINE, 1.0)),
+        with_vector: cosines.count as u32,
+        dense: dense.map(|_| sample.unwrap_or(cosines).moments(PRIOR_COSINE, 1.0)),
         lexical: lexical.map(|lexical| lexical_moments(scope, lexical, &bests)),
-        with_vector,
         bests,
     })
 }
