@@ -13,7 +13,7 @@ use recalld_proto::storage::v1::{
     self as storage, NamespaceState, Outcome, PutOutcome, RemoveOutcome,
 };
 use recalld_proto::v1::{Receipt, WriteOutcome};
-use recalld_store::codec::sealed;
+use recalld_store::codec::{journal, sealed};
 use recalld_store::ids::{MemoryId, Micros, NamespaceId, Position, Row};
 use recalld_store::{Schema, StoreError, Txn, WriteTxn, keys};
 
@@ -40,6 +40,7 @@ pub(crate) struct Applier<'s, 't, 'e> {
     position: Position,
     memories: u64,
     states: HashMap<NamespaceId, NamespaceState>,
+    packer: journal::Packer,
 }
 
 /// The last position applied.
@@ -102,6 +103,7 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
             position,
             memories,
             states: HashMap::new(),
+            packer: journal::Packer::new().map_err(|source| StoreError::Io { source })?,
         })
     }
 
@@ -148,7 +150,7 @@ impl<'s, 't, 'e> Applier<'s, 't, 'e> {
         self.schema.journal.put(
             self.txn,
             &keys::position(self.position),
-            &sealed::seal(&operation.encode_to_vec()),
+            &self.packer.encode(&operation.encode_to_vec()),
         )?;
         let applied = Applied {
             position: self.position,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use prost::Message;
 use recalld_proto::storage::v1::{Operation, StoreIdentity};
-use recalld_store::codec::sealed;
+use recalld_store::codec::journal;
 use recalld_store::{OpenOptions, Store, StoreError};
 
 use crate::apply::{self, Applier};
@@ -32,15 +32,15 @@ pub fn replay(options: &EngineOptions, target: &Path) -> Result<StoreIdentity, E
         .into());
     }
     let read = source.read()?;
-    let journal = &source.schema().journal;
-    let mut entries = journal.all(&read)?.peekable();
+    let table = &source.schema().journal;
+    let mut entries = table.all(&read)?.peekable();
     while entries.peek().is_some() {
         let mut txn = store.write()?;
         let mut applier = Applier::new(store.schema(), model.dimensions(), &mut txn)?;
         for entry in entries.by_ref().take(BATCH) {
             let (key, value) = entry?;
-            let damaged = || -> StoreError { journal.damaged(key) };
-            let operation = Operation::decode(sealed::open(value).ok_or_else(damaged)?)
+            let damaged = || -> StoreError { table.damaged(key) };
+            let operation = Operation::decode(&*journal::decode(value).ok_or_else(damaged)?)
                 .map_err(|_| damaged())?;
             applier.apply(&operation, None)?;
         }

@@ -2,7 +2,7 @@
 
 use prost::Message;
 use recalld_proto::storage::v1::{NamespaceState, Operation, Outcome, Record};
-use recalld_store::codec::{docs, header::Header, postings, sealed};
+use recalld_store::codec::{docs, header::Header, journal, postings, sealed};
 use recalld_store::ids::{Micros, NamespaceId, Row};
 use recalld_store::{Schema, StoreError, Table, Txn, keys};
 
@@ -72,21 +72,31 @@ fn sealed_values(
     txn: &Txn<'_>,
     problems: &mut Vec<Problem>,
 ) -> Result<(), StoreError> {
-    type Parses = fn(&[u8]) -> bool;
-    let tables: [(&Table, Parses); 6] = [
-        (&schema.journal, |bytes| Operation::decode(bytes).is_ok()),
-        (&schema.namespace_states, |bytes| {
-            NamespaceState::decode(bytes).is_ok()
+    type Reads = fn(&[u8]) -> bool;
+    let tables: [(&Table, Reads); 6] = [
+        (&schema.journal, |value| {
+            journal::decode(value).is_some_and(|operation| Operation::decode(&*operation).is_ok())
         }),
-        (&schema.outcomes, |bytes| Outcome::decode(bytes).is_ok()),
-        (&schema.headers, |bytes| Header::decode(bytes).is_some()),
-        (&schema.records, |bytes| Record::decode(bytes).is_ok()),
-        (&schema.contents, |bytes| std::str::from_utf8(bytes).is_ok()),
+        (&schema.namespace_states, |value| {
+            sealed::open(value).is_some_and(|state| NamespaceState::decode(state).is_ok())
+        }),
+        (&schema.outcomes, |value| {
+            sealed::open(value).is_some_and(|outcome| Outcome::decode(outcome).is_ok())
+        }),
+        (&schema.headers, |value| {
+            sealed::open(value).is_some_and(|header| Header::decode(header).is_some())
+        }),
+        (&schema.records, |value| {
+            sealed::open(value).is_some_and(|record| Record::decode(record).is_ok())
+        }),
+        (&schema.contents, |value| {
+            sealed::open(value).is_some_and(|content| std::str::from_utf8(content).is_ok())
+        }),
     ];
-    for (table, parses) in tables {
+    for (table, reads) in tables {
         for entry in table.all(txn)? {
             let (key, value) = entry?;
-            if !sealed::open(value).is_some_and(parses) {
+            if !reads(value) {
                 problems.push(Problem {
                     location: table.damaged(key).to_string(),
                     what: "the value fails its checksum or does not parse".to_owned(),

@@ -41,7 +41,7 @@ schema! {
     /// `"identity"` → `StoreIdentity`, sealed; `"position"` → u64, the last operation applied;
     /// `"next_namespace"` and `"memories"` (live ones of the whole store) → u64.
     meta,
-    /// position (u64) → Operation, sealed: what happened, in order; replaying it gives every other table.
+    /// position (u64) → Operation (`codec::journal`): what happened, in order; replaying it gives every other table.
     journal,
     /// segments, each with its length before it (or a hash of that, when it is long) → ns.
     namespaces,

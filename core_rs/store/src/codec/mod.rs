@@ -2,6 +2,7 @@
 
 pub mod docs;
 pub mod header;
+pub mod journal;
 mod number;
 pub mod postings;
 pub mod rows;
