@@ -16,7 +16,7 @@ import pytest
 from recalld import AsyncClient, Client, Item, Search
 from recalld_sidecar import _core
 
-from tests.support.sidecar import running_sidecar
+from tests.support.sidecar import RunningSidecar, running_sidecar
 from tests.support.store import MODEL_DIR
 from tests.support.texts import mark, sentence
 
@@ -132,15 +132,12 @@ class Sample:
 
     memories: int
     own_bytes: int
-    """Resident memory without mapped files, which the system takes back at need."""
     file_bytes: int
 
     @classmethod
-    def of(cls, pid: int, data_dir: Path, callers: list[Caller]) -> "Sample":
-        status = Path(f"/proc/{pid}/status").read_text()
-        (anonymous,) = (line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:"))
+    def of(cls, sidecar: RunningSidecar, callers: list[Caller]) -> "Sample":
         memories = sum(len(caller.contents) for caller in callers)
-        return cls(memories, int(anonymous) * 1024, (data_dir / "data.mdb").stat().st_size)
+        return cls(memories, sidecar.own_bytes, sidecar.file_bytes)
 
 
 @pytest.mark.soak
@@ -162,7 +159,7 @@ def test_many_clients_at_once(tmp_path: Path) -> None:
 
         def sample_when_warm() -> None:
             time.sleep(DURATION / 3)
-            warm.append(Sample.of(sidecar.pid, tmp_path / "data", callers))
+            warm.append(Sample.of(sidecar, callers))
 
         threads.append(threading.Thread(target=sample_when_warm))
         for thread in threads:
@@ -175,7 +172,7 @@ def test_many_clients_at_once(tmp_path: Path) -> None:
         if failures:
             raise failures[0]
         assert all(caller.rounds for caller in callers)
-        (before,), after = warm, Sample.of(sidecar.pid, tmp_path / "data", callers)
+        (before,), after = warm, Sample.of(sidecar, callers)
         written = after.memories - before.memories
         assert after.own_bytes - before.own_bytes < SPARE_BYTES + written * INDEXED_BYTES, f"{before} {after}"
         check(callers, sidecar.address)

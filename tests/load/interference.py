@@ -12,7 +12,6 @@ from statistics import median
 
 import lmdb
 from recalld import Client
-from recalld.v1 import memory_service_pb2 as pb
 from recalld.v1.types_pb2 import Namespace
 from recalld_sidecar.load.texts import Texts
 
@@ -20,7 +19,7 @@ from tests.load.report import Figures, at_most
 from tests.load.rounds import ratio, turns
 from tests.load.scale import Scale
 from tests.load.served import Target, note_failures, served
-from tests.load.stores import INDEX_AFTER, NAMESPACE, SERVICE, Workshop, search_requests
+from tests.load.stores import INDEX_AFTER, NAMESPACE, SERVICE, Workshop, search_requests, write_requests
 from tests.support.sidecar import RunningSidecar
 
 RATE = 200
@@ -135,11 +134,7 @@ def _p99(figures: Figures, what: str, search: Target, scale: Scale, rate: float 
 def _writes(scale: Scale, turn: int) -> list[bytes]:
     """Memories that no other turn writes."""
     elsewhere = Namespace(segments=["written"])
-    count = min(DIFFERENT_WRITES, scale.memories * 3)
-    return [
-        pb.WriteRequest(namespace=elsewhere, items=[pb.WriteItem(content=text)]).SerializeToString()
-        for text in Texts(17 + turn).memories(count)
-    ]
+    return write_requests(Texts(17 + turn).memories(min(DIFFERENT_WRITES, scale.memories * 3)), elsewhere)
 
 
 @contextmanager

@@ -37,6 +37,7 @@ class Scale:
     """Length of a probe for the highest rate."""
     rate_rounds: int
     """Rounds of what takes seconds."""
+    endurance_seconds: float
 
 
 FULL = Scale(
@@ -56,8 +57,9 @@ FULL = Scale(
     rate_seconds=3.0,
     probe_seconds=1.0,
     rate_rounds=2,
+    endurance_seconds=30.0,
 )
-LARGE = replace(FULL, huge_memories=1_000_000, namespaces=(1_000, 10_000, 100_000))
+LARGE = replace(FULL, huge_memories=1_000_000, namespaces=(1_000, 10_000, 100_000), endurance_seconds=600.0)
 QUICK = Scale(
     memories=200,
     many_memories=400,
@@ -75,4 +77,5 @@ QUICK = Scale(
     rate_seconds=0.3,
     probe_seconds=0.1,
     rate_rounds=1,
+    endurance_seconds=1.0,
 )

@@ -12,7 +12,7 @@ import lmdb
 from tests.load.corpus import ROOT
 from tests.load.report import Figures, at_most, table
 from tests.load.scale import Scale
-from tests.load.stores import INDEX_AFTER, SERVICE, Workshop, opened, search_requests
+from tests.load.stores import INDEX_AFTER, NEVER, SERVICE, Workshop, opened, search_requests, write_requests
 
 SEARCHES = 200
 """Searches that a process makes before it is looked at: pages of the data count when they were touched."""
@@ -28,12 +28,14 @@ def measure(workshop: Workshop, scale: Scale) -> Figures:
     """Measure at both sizes."""
     figures = Figures("Space of a memory of 60 tokens")
     for count, goals in ((scale.memories, (at_most(2), at_most(0.6))), (scale.many_memories, (None, None))):
-        disk = (_bytes_used(workshop.filled(count)) - _bytes_used(workshop.filled(0))) / count
-        figures.add(f"disk, {count:,} memories", disk / KIB, "KiB", goals[0])
+        disk = _bytes_used(workshop.filled(count)) - _bytes_used(workshop.filled(0))
+        figures.add(f"disk, {count:,} memories", disk / count / KIB, "KiB", goals[0])
         resident = _resident(workshop, count)
         figures.add(f"process (RSS), {count:,} memories", resident["VmRSS"] / KIB, "KiB", goals[1])
         figures.add(f"process (RSS), {count:,} memories: of its own", resident["RssAnon"] / KIB, "KiB")
         figures.add(f"process (RSS), {count:,} memories: pages of files", resident["RssFile"] / KIB, "KiB")
+    disk = _bytes_used(_written_singly(workshop, scale.memories)) - _bytes_used(workshop.filled(0))
+    figures.add(f"disk, {scale.memories:,} memories, written one a call", disk / scale.memories / KIB, "KiB")
     figures.notes.append(
         f"RSS is that of a process that opened the store and made {SEARCHES} searches, less that of one on "
         f"{FEW} memories. Pages of files are the data file's, which the system takes back when it needs the "
@@ -44,6 +46,14 @@ def measure(workshop: Workshop, scale: Scale) -> Figures:
     )
     figures.notes.append(_tables(workshop.filled(scale.memories), scale.memories))
     return figures
+
+
+def _written_singly(workshop: Workshop, count: int) -> Path:
+    path = workshop.fresh()
+    with opened(path, index_after=NEVER) as store:
+        for request in write_requests(workshop.memories(count)):
+            store.call(SERVICE + "Write", request)
+    return path
 
 
 def _bytes_used(directory: Path) -> int:

@@ -117,6 +117,14 @@ def search_requests(memories: list[str], count: int) -> list[bytes]:
     return [pb.SearchRequest(namespace=NAMESPACE, query=query).SerializeToString() for query in queries]
 
 
+def write_requests(texts: Sequence[str], namespace: Namespace = NAMESPACE) -> list[bytes]:
+    """Return writes of one memory each."""
+    return [
+        pb.WriteRequest(namespace=namespace, items=[pb.WriteItem(content=text)]).SerializeToString()
+        for text in texts
+    ]
+
+
 def brief_requests(memories: list[str], count: int) -> list[bytes]:
     """Return briefs of 1,200 tokens for the same queries."""
     queries = Texts(_SEED + 1).queries(memories, count)

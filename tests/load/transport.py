@@ -3,6 +3,7 @@
 Calls are made by the native open-loop generator: at a constant rate, their latency counted from the planned moment.
 """
 
+import hashlib
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,7 +20,7 @@ from recalld_sidecar.load.rate import highest_rate
 
 from tests.load import echo
 from tests.load.report import Figures, at_least, at_most
-from tests.load.rounds import difference, ratio, turns
+from tests.load.rounds import difference, percentile, ratio, turns
 from tests.load.scale import Scale
 from tests.load.served import SLO, Target, note_failures, served
 from tests.load.stores import NAMESPACE, SERVICE, Store, Workshop, opened, search_requests
@@ -33,9 +34,12 @@ RATE = 1_000
 """Calls a second at which latencies are compared."""
 BUSY_CALLERS = 4
 """Callers that keep a process busy while its processor time is taken."""
+MANY_CALLERS = 16
+"""Callers that leave no processor idle."""
 
 NATIVE, PYTHON, BURNING = "native front", "python front", "native front beside a busy Python thread"
 NATIVE_ECHO, ECHO = "Get through the native front", "empty grpcio service"
+MACHINE = "a fixed computation as long as a search, on one thread"
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,7 @@ def measure(workshop: Workshop, scale: Scale) -> Figures:
         _processor_time(figures, scale, services)
         _at_a_rate(figures, scale, services)
         _highest_rates(figures, scale, services)
+        _without_a_pause(figures, scale, services)
         for name in (NATIVE, PYTHON):
             resident = psutil.Process(services.targets[name].pid).memory_info().rss
             figures.add(f"{name}: resident memory of the process", resident / 2**20, "MiB")
@@ -67,7 +72,8 @@ def measure(workshop: Workshop, scale: Scale) -> Figures:
         f"A search has {request_bytes} bytes and its answer {services.answer_bytes}. The *{ECHO}* answers as many "
         f"without looking at the request. *{NATIVE_ECHO}* reads one memory of as many bytes by its key: the least that "
         "a call of the data plane does. *Core* is the call in the process, without gRPC. The *busy Python thread* "
-        "runs in the sidecar's own process and holds the GIL a third of the time."
+        "runs in the sidecar's own process and holds the GIL a third of the time. The *fixed computation* hashes "
+        "bytes, waits for nothing and shares nothing: by what its p99 exceeds its p50, the machine stood still."
     )
     return figures
 
@@ -165,7 +171,17 @@ def _at_a_rate(figures: Figures, scale: Scale, services: Services) -> None:
             PYTHON: services.targets[PYTHON],
             BURNING: Target(burning.address, burning.pid, SEARCH, services.requests),
         }
-        p99s = turns({name: p99(name, target) for name, target in targets.items()}, rounds=3, warm_up=False)
+        compute = _computation(_p50(lambda at: services.store.call(SEARCH, services.requests[at]), scale))
+        fixed: list[float] = []
+
+        def machine() -> float:
+            fixed[:] = _paced(compute, scale.rate_seconds)
+            return percentile(fixed, 0.99)
+
+        contestants = {name: p99(name, target) for name, target in targets.items()}
+        p99s = turns({**contestants, MACHINE: machine}, rounds=3, warm_up=False)
+    figures.add(f"{RATE:,}/s, {MACHINE}: p50, last round", median(fixed) * 1e3, "ms")
+    figures.add(f"{RATE:,}/s, {MACHINE}: p99", median(p99s.pop(MACHINE)) * 1e3, "ms")
     goals = {NATIVE: at_most(5), PYTHON: at_most(5), BURNING: at_most(10)}
     for name, found in p99s.items():
         figures.add(f"{RATE:,}/s, {name}: p99", median(found) * 1e3, "ms", goals[name])
@@ -174,6 +190,48 @@ def _at_a_rate(figures: Figures, scale: Scale, services: Services) -> None:
             figures.add(f"{RATE:,}/s, {name}: {label}, last round", stats.quantile(share) * 1e3, "ms")
     title = f"Search at {RATE:,} a second: latency by percentile"
     figures.charts["latency"] = load_report.by_percentile(title, last)
+
+
+def _computation(seconds: float) -> Callable[[], object]:
+    """Return what takes a processor about so long."""
+    block = bytes(1 << 20)
+    taken = []
+    for _ in range(9):
+        start = time.perf_counter()
+        hashlib.sha256(block)
+        taken.append(time.perf_counter() - start)
+    part = block[: max(round(len(block) * seconds / median(taken)), 1)]
+    return lambda: hashlib.sha256(part).digest()
+
+
+def _paced(compute: Callable[[], object], seconds: float) -> list[float]:
+    """Compute at the rate, one after the other; return how long after each planned moment it was done."""
+    taken = []
+    start = time.perf_counter()
+    for number in range(round(RATE * seconds)):
+        planned = start + number / RATE
+        time.sleep(max(planned - time.perf_counter(), 0))
+        compute()
+        taken.append(time.perf_counter() - planned)
+    return taken
+
+
+def _without_a_pause(figures: Figures, scale: Scale, services: Services) -> None:
+    """Unlike the highest rate, this does not hang on the longest pause that the machine makes."""
+
+    def answers(target: Target) -> Callable[[], float]:
+        def measured() -> float:
+            report = target.answered(callers=MANY_CALLERS, seconds=scale.turn_seconds)
+            return report.total.ok / report.elapsed
+
+        return measured
+
+    compared = {name: answers(services.targets[name]) for name in (NATIVE, ECHO, PYTHON)}
+    found = turns(compared, rounds=scale.rounds)
+    for name, rates in found.items():
+        figures.add(f"{MANY_CALLERS} callers without a pause, {name}: answers", median(rates), "1/s")
+    name = f"{MANY_CALLERS} callers without a pause, {NATIVE} / {ECHO}"
+    figures.add(name, ratio(found[NATIVE], found[ECHO]), "x")
 
 
 def _highest_rates(figures: Figures, scale: Scale, services: Services) -> None:

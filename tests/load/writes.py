@@ -9,13 +9,12 @@ from pathlib import Path
 from statistics import median
 
 import lmdb
-from recalld.v1 import memory_service_pb2 as pb
 from recalld_sidecar.load.texts import Texts
 
 from tests.load.report import Figures, at_least, at_most
 from tests.load.rounds import garbage_kept, in_turns, ratio
 from tests.load.scale import Scale
-from tests.load.stores import NAMESPACE, NEVER, SERVICE, Store, Workshop, opened
+from tests.load.stores import NEVER, SERVICE, Store, Workshop, opened, write_requests
 
 WRITE = SERVICE + "Write"
 VECTOR_BYTES = 4 + 256
@@ -74,7 +73,7 @@ def measure(workshop: Workshop, scale: Scale) -> Figures:
 
 def _one_caller(figures: Figures, scale: Scale, texts: Texts, store: Store, loop: BareLoop) -> None:
     count = scale.writes * (scale.rounds + 1)
-    requests = [_request(text) for text in texts.memories(count)]
+    requests = write_requests(texts.memories(count))
     contents = [text.encode() for text in texts.memories(count)]
     timings = in_turns(
         {
@@ -98,9 +97,7 @@ def _many_callers(figures: Figures, scale: Scale, texts: Texts, store: Store, lo
     with ThreadPoolExecutor(scale.callers) as pool, garbage_kept():
         for _ in range(scale.rounds):
             before = _writer_seconds()
-            seconds = _together(
-                pool, store, [_request(text) for text in texts.memories(count)], scale.callers
-            )
+            seconds = _together(pool, store, write_requests(texts.memories(count)), scale.callers)
             product.append(count / seconds)
             busy.append((_writer_seconds() - before) / count)
             contents = [text.encode() for text in texts.memories(count)]
@@ -130,10 +127,6 @@ def _together(pool: ThreadPoolExecutor, store: Store, requests: list[bytes], cal
     for caller in done:
         caller.result()
     return time.perf_counter() - started
-
-
-def _request(text: str) -> bytes:
-    return pb.WriteRequest(namespace=NAMESPACE, items=[pb.WriteItem(content=text)]).SerializeToString()
 
 
 def _writer_seconds() -> float:

@@ -92,6 +92,18 @@ class RunningSidecar:
         """Base URL of the HTTP server."""
         return f"http://{self._serving['http']}"
 
+    @property
+    def own_bytes(self) -> int:
+        """Its resident memory without mapped files, which the system takes back at need."""
+        status = Path(f"/proc/{self.pid}/status").read_text("ascii", "replace")
+        (kilobytes,) = (line.split()[1] for line in status.splitlines() if line.startswith("RssAnon:"))
+        return int(kilobytes) * 1024
+
+    @property
+    def file_bytes(self) -> int:
+        """The length of its data file."""
+        return (self.data_dir / "data.mdb").stat().st_size
+
     def output(self) -> str:
         """What it has written to standard error so far."""
         return "".join(self._lines)
