@@ -212,6 +212,31 @@ def test_the_folder_deleted_while_open(
         check(store, query_vectors, expected)
 
 
+def test_a_restart_in_the_middle_of_a_build(large: Path, tmp_path: Path) -> None:
+    data_dir, scanned = tmp_path / "data", tmp_path / "scanned"
+    shutil.copytree(large, data_dir)
+    (whole,) = (file.stat().st_size for file in index_files(data_dir))
+    shutil.rmtree(data_dir / "index")
+    shutil.copytree(data_dir, scanned)
+    vectors = embed(QUERIES)
+    with open_store(scanned, index_after=NEVER) as store:
+        expected = [nearest(store, vector) for vector in vectors]
+
+    def saved_by_a_short_run() -> int:
+        shutil.rmtree(data_dir / "index", ignore_errors=True)
+        with open_store(data_dir, index_after=INDEX_AFTER):
+            wait_until(lambda: bool(index_files(data_dir)), "the file")
+        return index_files(data_dir)[0].stat().st_size
+
+    # A busy machine may look so late that all is built.
+    assert any(saved_by_a_short_run() < whole for _ in range(5))
+    with open_store(data_dir, index_after=INDEX_AFTER) as store:
+        check(store, vectors, expected)
+        wait_for_index(store, ALICE, LARGE)
+        check(store, vectors, expected)
+        wait_until(lambda: index_files(data_dir)[0].stat().st_size >= whole, "the whole file")
+
+
 def truncate(files: Sequence[Path]) -> None:
     for file in files:
         file.write_bytes(file.read_bytes()[:-1000])

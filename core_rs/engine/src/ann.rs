@@ -5,6 +5,7 @@
 //! here is needed for a right answer.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use parking_lot::{Condvar, Mutex};
 use recalld_store::codec::rows;
 use recalld_store::ids::{Micros, NamespaceId};
-use recalld_store::{Store, keys};
+use recalld_store::{Store, Txn, keys};
 use recalld_vector::{HnswIndex, ROW_HEADER, row_bytes, rows_per_block};
 
 use crate::EngineError;
@@ -26,13 +27,15 @@ const ROWS_PER_STEP: u32 = 2_000;
 /// New rows, as a share of those indexed, from which the index is brought up to date: below it the scan of the rest
 /// costs less than the index would save.
 const GROWTH: f64 = 0.05;
-/// Share of dead rows in an index from which it is built anew.
+/// Share of the rows that an index covers from which, when so many have died since, it is built anew.
 const DEAD: f64 = 0.3;
 
 /// An index and how far it reaches.
 pub(crate) struct AnnIndex {
     pub(crate) index: HnswIndex,
     rows: AtomicU32,
+    /// How many of them were alive when they were added, with a vector or without.
+    alive: AtomicU32,
     /// What a search in it costs with all that belongs to it, in vectors compared in the order in which they lie: as many
     /// as a namespace must have to get an index.
     pub(crate) cost: u32,
@@ -43,6 +46,7 @@ impl AnnIndex {
         Ok(Self {
             index: HnswIndex::new(dimensions)?,
             rows: AtomicU32::new(0),
+            alive: AtomicU32::new(0),
             cost,
         })
     }
@@ -53,10 +57,12 @@ impl AnnIndex {
         self.rows.load(Ordering::Acquire)
     }
 
-    /// About how many of its rows have died, in a namespace of `passages` live rows of `rows`.
-    fn dead(&self, rows: u32, passages: u64) -> f64 {
+    /// Whether too many of its rows have died in a namespace of `passages` live rows of `rows`: dead rows cost every
+    /// search. Those that it does not cover count as alive.
+    fn is_worn(&self, rows: u32, passages: u64) -> bool {
+        let alive = f64::from(self.alive.load(Ordering::Relaxed));
         let tail = f64::from(rows.saturating_sub(self.rows()));
-        self.index.len() as f64 + tail - passages as f64
+        alive + tail - passages as f64 > alive * DEAD
     }
 }
 
@@ -205,10 +211,8 @@ impl AnnIndexes {
             return Ok(());
         }
         let current = match self.get(ns).or_else(|| self.load(ns, rows)) {
-            // Dead rows cost every search: begin anew, and let the old index serve meanwhile.
-            Some(current) if current.dead(rows, passages) > current.index.len() as f64 * DEAD => {
-                None
-            }
+            // Begin anew, and let the old index serve meanwhile.
+            Some(current) if current.is_worn(rows, passages) => None,
             current => current,
         };
         let missing = current
@@ -241,8 +245,10 @@ impl AnnIndexes {
             let from = index.rows();
             let to = rows.min(from.saturating_add(ROWS_PER_STEP));
             let mut vectors: Vec<(u32, Vec<u8>)> = Vec::new();
+            let alive;
             {
                 let txn = store.read()?;
+                alive = alive_rows(store, &txn, ns, from..to)?;
                 let table = &store.schema().vectors;
                 for number in from / per_block..to.div_ceil(per_block) {
                     let Some(block) = table.get(&txn, &keys::numbered(ns, number))? else {
@@ -263,6 +269,7 @@ impl AnnIndexes {
                     index.index.add(u64::from(row), &bytes)?;
                 }
             }
+            index.alive.fetch_add(alive, Ordering::Relaxed);
             index.rows.store(to, Ordering::Release);
             // A million rows take long: a restart meanwhile begins at half of it, at worst.
             if to / 2 >= saved {
@@ -278,10 +285,11 @@ impl AnnIndexes {
     }
 
     /// What a file is of: another store's, or one of another reach, is not taken.
-    fn stamp(&self, ns: NamespaceId, rows: u32) -> Vec<u8> {
+    fn stamp(&self, ns: NamespaceId, rows: u32, alive: u32) -> Vec<u8> {
         let mut stamp = self.store_id.clone();
-        stamp.extend_from_slice(&ns.0.to_be_bytes());
-        stamp.extend_from_slice(&rows.to_be_bytes());
+        for number in [ns.0, rows, alive] {
+            stamp.extend_from_slice(&number.to_be_bytes());
+        }
         stamp
     }
 
@@ -292,12 +300,13 @@ impl AnnIndexes {
         }
         match HnswIndex::load(&path, self.dimensions) {
             Ok((index, stamp)) => {
-                let reach = keys::trailing_number(&stamp).unwrap_or(u32::MAX);
-                if reach <= rows && stamp == self.stamp(ns, reach) {
+                let (reach, alive) = reach(&stamp).unwrap_or((u32::MAX, 0));
+                if reach <= rows && stamp == self.stamp(ns, reach, alive) {
                     return Some(Arc::new(AnnIndex {
                         cost: self.index_after,
                         index,
                         rows: AtomicU32::new(reach),
+                        alive: AtomicU32::new(alive),
                     }));
                 }
                 tracing::warn!(path = %path.display(), "the index is of another store; it is built anew");
@@ -317,13 +326,61 @@ impl AnnIndexes {
         let saved = std::fs::create_dir_all(&self.folder)
             .map_err(|error| error.to_string())
             .and_then(|()| {
+                let alive = index.alive.load(Ordering::Relaxed);
                 index
                     .index
-                    .save(&self.path(ns), &self.stamp(ns, index.rows()))
+                    .save(&self.path(ns), &self.stamp(ns, index.rows(), alive))
                     .map_err(|error| error.to_string())
             });
         if let Err(error) = saved {
             tracing::warn!(%error, "an approximate index could not be saved");
         }
+    }
+}
+
+/// How far an index reaches, and how many of its rows were alive, by the end of its stamp.
+fn reach(stamp: &[u8]) -> Option<(u32, u32)> {
+    let (_, numbers) = stamp.split_last_chunk::<8>()?;
+    let (rows, alive) = numbers.split_first_chunk::<4>()?;
+    Some((u32::from_be_bytes(*rows), keys::trailing_number(alive)?))
+}
+
+/// How many rows of a range are alive.
+fn alive_rows(
+    store: &Store,
+    txn: &Txn<'_>,
+    ns: NamespaceId,
+    range: Range<u32>,
+) -> Result<u32, EngineError> {
+    let mut alive = 0;
+    let (first, _) = rows::locate(range.start);
+    for number in first..=rows::locate(range.end).0 {
+        let Some(block) = store.schema().rows.get(txn, &keys::numbered(ns, number))? else {
+            continue;
+        };
+        let rows = (number * rows::ROWS_PER_BLOCK as u32..).zip(rows::iter(block));
+        alive += rows
+            .filter(|(row, facts)| range.contains(row) && facts.alive)
+            .count() as u32;
+    }
+    Ok(alive)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may stop at the first surprise")]
+
+    use super::*;
+
+    #[test]
+    fn an_index_is_worn_by_what_died_since_and_not_by_what_has_no_vector() {
+        let index = AnnIndex::empty(8, 1).unwrap();
+        // Of 1,000 rows 900 were alive when they were added, of which a few had a vector: the index does not count them.
+        index.rows.store(1_000, Ordering::Relaxed);
+        index.alive.store(900, Ordering::Relaxed);
+        assert!(!index.is_worn(1_000, 900), "nothing has died");
+        assert!(!index.is_worn(1_050, 950), "nor where there are more");
+        assert!(!index.is_worn(1_050, 950 - 270), "270 are three tenths");
+        assert!(index.is_worn(1_050, 950 - 271), "one more is too many");
     }
 }
