@@ -177,7 +177,8 @@ def write(path: Path, measured: Sequence[tuple[Figures, str]], conditions: Seque
     explanation = (
         "Times are medians of rounds in which all contestants of a comparison took turns; a ratio or "
         "difference is the median of the rounds' own. Absolute times depend on the machine and on what "
-        "else it did."
+        "else it did. What a row misses its goal by, where its time goes and what was tried: "
+        "[decision 0016](../decisions/0016-rows-missed.md)."
     )
     intro = [
         "# Load",
