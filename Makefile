@@ -20,7 +20,7 @@ $(UV):
 
 setup: $(UV) ## Make .venv with the sidecar (its Rust core is built when it changed), the client and the tools
 	@command -v cargo >/dev/null || { echo "setup: recalld's core needs Rust 1.90 or later (cargo): https://rustup.rs" >&2; exit 1; }
-	@$(UV) sync --locked
+	@$(UV) sync --locked --compile-bytecode
 
 demo: setup ## Run the main job on the bundled example: write a history, ask questions, show briefs and latencies
 	@$(BIN)/recalld demo
@@ -81,6 +81,7 @@ release: setup ## Build the core as it is released into .cache/release (slow: fa
 	@cargo build --release -p recalld-python --features pyo3/extension-module
 	@rm -rf $(RELEASE) && mkdir -p $(RELEASE) && cp -r sidecar/recalld_sidecar $(RELEASE)
 	@cp target/release/lib_core.so $(RELEASE)/recalld_sidecar/_core.abi3.so
+	@$(BIN)/python -m compileall -q $(RELEASE)
 
 load: release ## Measure speed beside references and write docs/reports/load.md (LARGE=1: the largest stores too, hours)
 	@PYTHONPATH=$(RELEASE) $(BIN)/python -m tests.load.figures --report docs/reports/load $(if $(LARGE),--large)

@@ -1,5 +1,6 @@
 """Stores with memories in them, made once a run and then copied or opened by each measurement."""
 
+import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -108,6 +109,9 @@ class Workshop:
         """Return a copy of a filled store."""
         path = self.fresh()
         shutil.copytree(self.filled(count), path)
+        # Else the first commit waits until the system has written all of the copy.
+        with (path / "data.mdb").open("rb") as copied:
+            os.fsync(copied.fileno())
         return path
 
 
