@@ -113,7 +113,7 @@ impl Match {
 }
 
 /// Han, kana and Hangul, and the punctuation written with them.
-fn is_wide(character: char) -> bool {
+pub(crate) fn is_wide(character: char) -> bool {
     matches!(character, '\u{2e80}'..='\u{d7ff}' | '\u{f900}'..='\u{faff}' | '\u{ff00}'..='\u{ffef}' | '\u{20000}'..='\u{3ffff}')
 }
 

@@ -4,6 +4,7 @@
 //! and numbers of list items. Every new line ends a sentence, which keeps list items and lines of code apart.
 
 use super::Span;
+use crate::protect::is_wide;
 
 /// Abbreviations after which a sentence goes on.
 const OPEN_ABBREVIATIONS: [&str; 24] = [
@@ -93,9 +94,18 @@ fn after_closers(text: &str, from: usize) -> usize {
                     | '》'
             )
     };
-    text[from..]
-        .find(|c| !is_closer(c))
-        .map_or(text.len(), |length| from + length)
+    let mut characters = text[from..].char_indices().peekable();
+    while let Some((at, character)) = characters.next() {
+        // As of `.5`.
+        let begins_number = character == '.'
+            && characters
+                .peek()
+                .is_some_and(|(_, next)| next.is_ascii_digit());
+        if begins_number || !is_closer(character) {
+            return from + at;
+        }
+    }
+    text.len()
 }
 
 /// Whether the end mark after `before` (the line up to it), followed by `closers`, ends a sentence.
@@ -120,7 +130,7 @@ fn ends_latin(before: &str, mark: char, closers: &str, after: &str) -> bool {
 /// Whether a full stop after `before` belongs to its last word.
 fn is_open(before: &str, following: Option<char>) -> bool {
     let word_start = before
-        .rfind(|c: char| !c.is_alphanumeric() && c != '.')
+        .rfind(|c: char| (!c.is_alphanumeric() && c != '.') || is_wide(c))
         .map_or(0, |at| {
             at + before[at..].chars().next().map_or(1, char::len_utf8)
         });
@@ -183,6 +193,8 @@ mod tests {
     fn marks_inside_numbers_names_and_abbreviations_do_not() {
         for whole in [
             "It costs 3.14 or v2.3.1 from https://example.com/a.b?c now",
+            // No space stands before it in Chinese.
+            "请问Dr. Jones在吗？",
             "Dr. Smith met J. R. Jones and Mrs. Lee vs. Co.",
             "See e.g. Figure 2, i.e. No. 5 of Fig. 7",
             "We met Jan. 5 in the U.S. Senate",
@@ -193,6 +205,7 @@ mod tests {
             assert_eq!(split(whole), [whole]);
         }
         assert_eq!(split("I said no. You left."), ["I said no.", "You left."]);
+        assert_eq!(split("一半。.5不"), ["一半。", ".5不"]);
         assert_eq!(split("It was I. Now go."), ["It was I.", "Now go."]);
     }
 
