@@ -108,7 +108,7 @@ def test_settings_are_those_of_the_configuration(tmp_path: Path) -> None:
     tokenizer = tmp_path / "missing.json"
     with pytest.raises(recalld.Unavailable, match=r"missing\.json"):
         recalld.spawn(tmp_path / "data", tokenizers={"mine": tokenizer})
-    large = [recalld.Item("x" * 1_000_000) for _ in range(12)]
+    large = [recalld.Item(f"{number}{'x' * 1_000_000}") for number in range(12)]
     with (
         recalld.spawn(tmp_path / "data", max_store_bytes="8MiB", http="127.0.0.1:0") as sidecar,
         Client(sidecar.address, timeout=SECONDS) as client,

@@ -47,9 +47,14 @@ def rows(data_dir: Path, table: str) -> dict[bytes, bytes]:
             return {bytes(key): bytes(value) for key, value in txn.cursor()}
 
 
-def unsealed(value: bytes) -> bytes:
-    version, checksum, payload = value[0], int.from_bytes(value[1:5], "little"), value[5:]
-    assert version == 1
+PLAIN, PACKED = 1, 2
+ZSTD = b"\x28\xb5\x2f\xfd"
+"""What a zstd frame begins with."""
+
+
+def unsealed(value: bytes, version: int = PLAIN) -> bytes:
+    checksum, payload = int.from_bytes(value[1:5], "little"), value[5:]
+    assert value[0] == version
     assert checksum == zlib.crc32(payload)
     return payload
 
@@ -81,7 +86,7 @@ def test_every_acknowledged_content_is_there_and_none_that_was_deleted(data_dir:
     assert found == sorted(expected)
 
 
-@pytest.mark.parametrize("table", ["journal", "namespace_states", "outcomes", "headers", "records"])
+@pytest.mark.parametrize("table", ["namespace_states", "outcomes", "headers", "records"])
 def test_every_sealed_value_keeps_its_checksum(data_dir: Path, table: str) -> None:
     with open_store(data_dir) as store:
         store.write(["a"], [pb.WriteItem(content="One more.")], idempotency_key="once")
@@ -89,6 +94,19 @@ def test_every_sealed_value_keeps_its_checksum(data_dir: Path, table: str) -> No
     assert values
     for value in values:
         unsealed(value)
+
+
+def test_every_entry_of_the_journal_keeps_its_checksum_and_large_ones_are_packed(data_dir: Path) -> None:
+    content = "The same words again and again. " * 100
+    with open_store(data_dir) as store:
+        store.write(["a"], [pb.WriteItem(content=content)])
+    *_, last = entries = list(rows(data_dir, "journal").values())
+    for entry in entries[:-1]:
+        assert entry[0] in {PLAIN, PACKED}
+        assert unsealed(entry, entry[0])
+    payload = unsealed(last, PACKED)
+    assert payload[4:].startswith(ZSTD)
+    assert len(payload) < len(content) < int.from_bytes(payload[:4], "little")
 
 
 def test_namespaces_by_their_paths(data_dir: Path) -> None:
