@@ -73,7 +73,7 @@ def measure(workshop: Workshop, scale: Scale) -> Figures:
         f"without looking at the request. *{NATIVE_ECHO}* reads one memory of as many bytes by its key: the least that "
         "a call of the data plane does. *Core* is the call in the process, without gRPC. The *busy Python thread* "
         "runs in the sidecar's own process and holds the GIL a third of the time. The *fixed computation* hashes "
-        "bytes, waits for nothing and shares nothing: by what its p99 exceeds its p50, the machine stood still."
+        "bytes, waits for nothing and shares nothing: by what its p99 exceeds its p50, the machine was slow."
     )
     return figures
 
