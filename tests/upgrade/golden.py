@@ -1,6 +1,6 @@
 """Writes a data directory with something of everything, and what it must answer for ever.
 
-`python -m tests.upgrade.golden NAME` fills `tests/upgrade/NAME.tar.gz` and `tests/upgrade/NAME.json` with the build that
+`python -m tests.upgrade.golden NAME` fills `NAME.tar.gz` and `NAME.json` beside this file with the build that
 is installed. Run it once for each format that was released, before the next one exists: the files are evidence and are
 never made again.
 """
